@@ -1,0 +1,1 @@
+//! The ns_* commands.

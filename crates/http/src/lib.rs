@@ -1,0 +1,1 @@
+//! HTTP without I/O: heads, bodies, ranges, forms, cookies, URLs.

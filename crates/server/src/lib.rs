@@ -1,0 +1,1 @@
+//! Who answers what and when.

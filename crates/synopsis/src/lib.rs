@@ -1,0 +1,1 @@
+//! How commands and parameters are declared.

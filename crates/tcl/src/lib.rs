@@ -1,0 +1,1 @@
+//! An embedded Tcl interpreter behind a safe face.

@@ -1,0 +1,1 @@
+//! A server on a free port, raw bytes, Tcl scripts with expectations.

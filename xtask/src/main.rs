@@ -1,0 +1,2 @@
+//! House laws as a program.
+fn main() {}
