@@ -477,9 +477,9 @@ impl Set {
             for field in &mut self.fields {
                 let (key, value) = (field.key, field.value);
                 field.key = text.len();
-                text.push_str(&self.text[key..key + field.key_len]);
+                text.push_str(part(&self.text, key, field.key_len));
                 field.value = text.len();
-                text.push_str(&self.text[value..value + field.value_bytes()]);
+                text.push_str(part(&self.text, value, field.value_bytes()));
             }
             self.text = text;
             self.dead = 0;
@@ -487,11 +487,11 @@ impl Set {
     }
 
     fn key_at(&self, field: Field) -> &str {
-        &self.text[field.key..field.key + field.key_len]
+        part(&self.text, field.key, field.key_len)
     }
 
     fn value_at(&self, field: Field) -> &str {
-        &self.text[field.value..field.value + field.value_bytes()]
+        part(&self.text, field.value, field.value_bytes())
     }
 
     fn position(&self, key: &str, nocase: bool, from: usize) -> Option<usize> {
@@ -545,6 +545,11 @@ impl std::fmt::Debug for Set {
         write!(f, "Set {:?} ", self.name())?;
         f.debug_list().entries(self.iter()).finish()
     }
+}
+
+/// A stretch of the buffer. An empty one may lie behind its end, because a value at the end can be cut off.
+fn part(text: &str, at: usize, len: usize) -> &str {
+    if len == 0 { "" } else { &text[at..at + len] }
 }
 
 fn equal(a: &str, b: &str, nocase: bool) -> bool {
