@@ -2,5 +2,9 @@
 
 pub mod glob;
 pub mod set;
+pub mod size;
+pub mod strftime;
+pub mod time;
 
 pub use set::Set;
+pub use time::Time;
