@@ -79,8 +79,7 @@ impl Set {
         if nocase && !self.nocase {
             for i in 0..self.fields.len() {
                 let lower = self.key_at(self.fields[i]).to_ascii_lowercase();
-                self.text
-                    .replace_range(self.fields[i].key..self.fields[i].key + lower.len(), &lower);
+                self.rename(i, &lower);
             }
         }
         self.nocase = nocase;
@@ -240,7 +239,7 @@ impl Set {
             return false;
         };
         let key = spelled(key, self.nocase);
-        if key.len() == field.key_len {
+        if key.len() == field.key_len && !key.is_empty() {
             self.text
                 .replace_range(field.key..field.key + field.key_len, &key);
         } else {
