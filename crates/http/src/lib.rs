@@ -1,13 +1,18 @@
 //! HTTP without I/O: heads, bodies, ranges, forms, cookies, URLs.
 
+pub mod charset;
 pub mod chunks;
+pub mod encode;
 pub mod framing;
 pub mod head;
 pub mod host;
 pub mod response;
 pub mod syntax;
+pub mod target;
 
+pub use charset::Charset;
 pub use chunks::Chunks;
 pub use framing::{Framing, body_framing};
 pub use head::{Limits, Refusal, RequestHead, Scan, parse_head, resume_head};
 pub use response::{ResponseHead, allows_body, encode_head, reason};
+pub use target::Target;
