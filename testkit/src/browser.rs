@@ -1,6 +1,7 @@
 //! A headless Chromium, driven with the WebDriver protocol (W3C) over plain HTTP to chromedriver.
 //!
 //! ```no_run
+//! # use navis_testkit as testkit;
 //! let mut browser = testkit::browser::Browser::start();
 //! browser.open("http://localhost:8080/");
 //! browser.find("input[name=q]").type_text("rope");

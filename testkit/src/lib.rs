@@ -1,6 +1,7 @@
 //! What tests of the whole program need: a server on a free port, raw bytes, Tcl scripts with expectations, a browser.
 //!
 //! ```no_run
+//! # use navis_testkit as testkit;
 //! let mut server = testkit::Server::builder().page("index.html", "hello").start();
 //! assert_eq!(server.get("/").text(), "hello");
 //! assert_eq!(server.eval("expr {6 * 7}").as_deref(), Ok("42"));
