@@ -1,0 +1,286 @@
+//! A running driver: its threads, its open connections, and how it stops.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::{Notify, watch};
+
+use crate::h1::Link;
+use crate::listener::{Socket, accept_loop};
+use crate::stats::{ConnectionInfo, Counters, Tally, Upload, Uploads};
+use crate::{Application, ListenerConfig};
+
+/// A driver's settings and addresses, as requests refer to it.
+pub struct Listener {
+    pub config: ListenerConfig,
+    pub(crate) addresses: Vec<SocketAddr>,
+    pub(crate) limits: http::Limits,
+    pub(crate) tally: Tally,
+    pub(crate) uploads: Uploads,
+}
+
+impl Listener {
+    /// The addresses the driver listens on, with the ports the system chose where 0 was asked for.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    pub fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> Counters {
+        self.tally.snapshot()
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Listener({} {:?})", self.config.name, self.addresses)
+    }
+}
+
+/// A driver that accepts connections. Dropping it stops it without waiting for requests.
+pub struct Driver {
+    hub: Arc<Hub>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// What the threads of a driver do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stage {
+    Accept,
+    /// No new connections.
+    Keep,
+    /// No new requests either.
+    Drain,
+    Stop,
+}
+
+/// What all threads and connections of a driver share.
+pub(crate) struct Hub {
+    pub listener: Arc<Listener>,
+    pub application: Arc<dyn Application>,
+    pub stage: watch::Sender<Stage>,
+    draining: AtomicBool,
+    connections: Mutex<Connections>,
+    /// Told when the number of connections falls.
+    fewer: Condvar,
+    /// Told when there is room for another connection.
+    pub room: Notify,
+}
+
+#[derive(Default)]
+struct Connections {
+    /// Accepted and not yet closed.
+    open: usize,
+    links: HashMap<u64, Weak<Link>>,
+}
+
+impl Driver {
+    pub(crate) fn start(
+        listener: Listener,
+        sockets: Vec<Vec<Socket>>,
+        application: Arc<dyn Application>,
+    ) -> io::Result<Driver> {
+        let hub = Arc::new(Hub {
+            listener: Arc::new(listener),
+            application,
+            stage: watch::Sender::new(Stage::Accept),
+            draining: AtomicBool::new(false),
+            connections: Mutex::default(),
+            fewer: Condvar::new(),
+            room: Notify::new(),
+        });
+        let driver = Driver {
+            hub: hub.clone(),
+            threads: Mutex::default(),
+        };
+        for (number, sockets) in sockets.into_iter().enumerate() {
+            let config = &hub.listener.config;
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_io()
+                .enable_time()
+                .max_blocking_threads(config.spoolerthreads.max(1))
+                .thread_name(format!("-spooler:{}:{number}-", config.name))
+                .build()?;
+            let hub = hub.clone();
+            let thread = std::thread::Builder::new()
+                .name(format!("-driver:{}:{number}-", config.name))
+                .spawn(move || {
+                    runtime.block_on(run(hub, sockets));
+                    runtime.shutdown_timeout(Duration::from_secs(1));
+                })?;
+            driver.threads.lock().push(thread);
+        }
+        Ok(driver)
+    }
+
+    /// Settings and addresses.
+    pub fn listener(&self) -> &Arc<Listener> {
+        &self.hub.listener
+    }
+
+    /// Closes the listening sockets. Open connections go on.
+    pub fn stop_accepting(&self) {
+        self.hub.advance(Stage::Keep);
+    }
+
+    /// Stops: idle connections are closed at once, requests in progress have until `deadline`, what is then left is
+    /// cut off. Blocks until the threads have ended. True if nothing had to be cut off.
+    pub fn shutdown(&self, deadline: Duration) -> bool {
+        let until = Instant::now() + deadline;
+        self.drain();
+        let complete = self.hub.wait_until_idle(until);
+        self.hub.advance(Stage::Stop);
+        for link in self.hub.links() {
+            link.abort();
+        }
+        let threads: Vec<_> = self.threads.lock().drain(..).collect();
+        for thread in threads {
+            if thread.join().is_err() {
+                error(format_args!("a driver thread panicked"));
+            }
+        }
+        complete
+    }
+
+    /// Begins what [`Driver::shutdown`] completes, without waiting; for a server that stops several drivers at the
+    /// same time.
+    pub fn drain(&self) {
+        self.hub.advance(Stage::Keep);
+        self.hub.draining.store(true, SeqCst);
+        self.hub.advance(Stage::Drain);
+        for link in self.hub.links() {
+            link.turn.poke();
+        }
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> Counters {
+        self.hub.listener.counters()
+    }
+
+    /// The open connections.
+    pub fn connections(&self) -> Vec<ConnectionInfo> {
+        self.hub.links().iter().map(|link| link.info()).collect()
+    }
+
+    /// Number of open connections.
+    pub fn open(&self) -> usize {
+        self.hub.connections.lock().open
+    }
+
+    /// Request bodies on their way (see [`ListenerConfig::progressminsize`]).
+    pub fn uploads(&self) -> Vec<Upload> {
+        self.hub.listener.uploads.snapshot()
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if !self.threads.lock().is_empty() {
+            self.shutdown(Duration::ZERO);
+        }
+    }
+}
+
+impl Hub {
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(SeqCst)
+    }
+
+    /// Counts a connection in; false if there are too many already.
+    pub fn admit(&self) -> bool {
+        let mut connections = self.connections.lock();
+        let limit = self.listener.config.maxconnections;
+        if limit > 0 && connections.open >= limit {
+            return false;
+        }
+        connections.open += 1;
+        true
+    }
+
+    /// A connection counted in was not accepted after all.
+    pub fn leave(&self) {
+        self.connections.lock().open -= 1;
+        self.fewer.notify_all();
+        self.room.notify_one();
+    }
+
+    pub fn opened(&self, link: &Arc<Link>) {
+        let mut connections = self.connections.lock();
+        connections.links.insert(link.id, Arc::downgrade(link));
+        drop(connections);
+        // Whoever stops the driver after this sees the connection in the list; who did before is made up for here.
+        if *self.stage.borrow() == Stage::Stop {
+            link.abort();
+        }
+    }
+
+    pub fn closed(&self, id: u64) {
+        self.connections.lock().links.remove(&id);
+        self.leave();
+    }
+
+    fn advance(&self, stage: Stage) {
+        self.stage.send_if_modified(|have| {
+            let later = stage > *have;
+            *have = stage.max(*have);
+            later
+        });
+    }
+
+    fn links(&self) -> Vec<Arc<Link>> {
+        let connections = self.connections.lock();
+        connections
+            .links
+            .values()
+            .filter_map(Weak::upgrade)
+            .collect()
+    }
+
+    fn wait_until_idle(&self, until: Instant) -> bool {
+        let mut connections = self.connections.lock();
+        while connections.open > 0 {
+            if self.fewer.wait_until(&mut connections, until).timed_out() {
+                return connections.open == 0;
+            }
+        }
+        true
+    }
+}
+
+/// One driver thread. Connections that are left when it ends are cut off when the runtime drops them.
+async fn run(hub: Arc<Hub>, sockets: Vec<Socket>) {
+    let mut stage = hub.stage.subscribe();
+    for socket in sockets {
+        tokio::spawn(accept_loop(hub.clone(), socket));
+    }
+    // The sender lives in the hub, which is in our hands.
+    let _ = stage.wait_for(|stage| *stage == Stage::Stop).await;
+}
+
+/// A number no other request or connection of this process has.
+pub(crate) fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Relaxed)
+}
+
+/// To the system log, severity warning.
+pub(crate) fn warn(text: fmt::Arguments<'_>) {
+    eprintln!("net: warning: {text}");
+}
+
+/// To the system log, severity error.
+pub(crate) fn error(text: fmt::Arguments<'_>) {
+    eprintln!("net: error: {text}");
+}
