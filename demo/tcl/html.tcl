@@ -102,11 +102,11 @@ proc ::harbour::pager {path pairs page pages} {
 
 # A column heading that sorts by its column; a second click turns the order round.
 proc ::harbour::sort_heading {path pairs column text sort order} {
-    set state ""
+    set state [expr {$column in {length built visits} ? " class=\"number\"" : ""}]
     set next asc
     set arrow ""
     if {$column eq $sort} {
-        set state " aria-sort=\"[expr {$order eq "asc" ? "ascending" : "descending"}]\""
+        append state " aria-sort=\"[expr {$order eq "asc" ? "ascending" : "descending"}]\""
         set next [expr {$order eq "asc" ? "desc" : "asc"}]
         set arrow [expr {$order eq "asc" ? " &uarr;" : " &darr;"}]
     }

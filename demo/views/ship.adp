@@ -54,7 +54,7 @@ if {[llength $documents] == 0} {
 if {[llength $visits] == 0} {
     ns_adp_puts "<p class=\"card empty\">This ship has not been here yet.</p>"
 } else {
-    ns_adp_puts "<div class=\"scroll\"><table data-test=\"ship-visits\"><thead><tr><th scope=\"col\">Arrived</th><th scope=\"col\">Departed</th><th scope=\"col\">Berth</th><th scope=\"col\">From</th><th scope=\"col\">Cargo</th><th scope=\"col\">Tonnes</th><th scope=\"col\">Remark</th></tr></thead><tbody>"
+    ns_adp_puts "<div class=\"scroll\"><table data-test=\"ship-visits\"><thead><tr><th scope=\"col\">Arrived</th><th scope=\"col\">Departed</th><th scope=\"col\">Berth</th><th scope=\"col\">From</th><th scope=\"col\">Cargo</th><th scope=\"col\" class=\"number\">Tonnes</th><th scope=\"col\">Remark</th></tr></thead><tbody>"
     foreach visit $visits {
         dict with visit {
             set until [expr {$departed eq "" ? "<span class=\"badge\">in port</span>" : [harbour::time_tag $departed]}]

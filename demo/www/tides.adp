@@ -21,7 +21,7 @@ ns_adp_include [harbour::part header] Tides tides
 <form method="post" action="/tides/forget"><%= [harbour::session::token_field] %><input type="hidden" name="days" value="<%= $days %>"><button class="quiet" data-test="forget">Forget and compute afresh</button></form>
 </section>
 <div class="scroll"><table data-test="turns">
-<thead><tr><th scope="col">Water</th><th scope="col">When</th><th scope="col">Height</th></tr></thead>
+<thead><tr><th scope="col">Water</th><th scope="col">When</th><th scope="col" class="number">Height</th></tr></thead>
 <tbody>
 <%
 foreach turn [dict get $table turns] {

@@ -15,7 +15,7 @@ ns_adp_include [harbour::part header] Logbook visits
 </form>
 <p class="count"><span data-test="count"><%= [dict get $found total] %> visits</span> &middot; <a href="/visits/new" data-test="log-arrival">Log an arrival</a> &middot; <a href="/visits.csv" data-test="csv">All as CSV</a></p>
 <div class="scroll"><table data-test="visits">
-<thead><tr><th scope="col">No.</th><th scope="col">Ship</th><th scope="col">Berth</th><th scope="col">Arrived</th><th scope="col">Departed</th><th scope="col">From</th><th scope="col">Cargo</th><th scope="col">Tonnes</th></tr></thead>
+<thead><tr><th scope="col" class="number">No.</th><th scope="col">Ship</th><th scope="col">Berth</th><th scope="col">Arrived</th><th scope="col">Departed</th><th scope="col">From</th><th scope="col">Cargo</th><th scope="col" class="number">Tonnes</th></tr></thead>
 <tbody>
 <%
 foreach visit [dict get $found rows] {

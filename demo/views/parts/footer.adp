@@ -1,6 +1,6 @@
 </main>
 <footer class="wide foot">
-<p>Served by <%= [harbour::h [harbour::status::ask "" ns_info name]] %> <%= [harbour::h [harbour::status::ask "" ns_info patchlevel]] %> with Tcl <%= [info patchlevel] %>. Ships, people and tides are invented.</p>
+<p>A demo of Navis, here answering as <%= [harbour::h [ns_info name]] %> <%= [harbour::h [ns_info patchlevel]] %> with Tcl <%= [info patchlevel] %>. Ships and tides are invented.</p>
 </footer>
 </body>
 </html>
