@@ -80,11 +80,12 @@ impl File {
     /// kept and tried again with the next ones, up to 1 MiB.
     pub fn write(&self, text: &[u8], lines: usize) -> io::Result<()> {
         let mut state = self.state.lock();
-        if state.buffer.len() + text.len() > MAX_UNWRITTEN.max(text.len()) {
-            state.write_out().inspect_err(|_| ()).or_else(|error| {
-                state.lost += lines as u64;
-                Err(error)
-            })?;
+        if !state.buffer.is_empty()
+            && state.buffer.len() + text.len() > MAX_UNWRITTEN
+            && let Err(error) = state.write_out()
+        {
+            state.lost += lines as u64;
+            return Err(error);
         }
         state.buffer.extend_from_slice(text);
         state.lines += lines;
