@@ -1,14 +1,23 @@
 //! HTTP without I/O: heads, bodies, ranges, forms, cookies, URLs.
 
+pub mod accept;
+pub mod authorization;
 pub mod charset;
 pub mod chunks;
+pub mod conditional;
+pub mod cookie;
+pub mod date;
 pub mod encode;
+pub mod form;
 pub mod framing;
 pub mod head;
 pub mod host;
+pub mod multipart;
+pub mod range;
 pub mod response;
 pub mod syntax;
 pub mod target;
+pub mod url;
 
 pub use charset::Charset;
 pub use chunks::Chunks;
