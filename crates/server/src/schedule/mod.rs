@@ -107,10 +107,7 @@ impl Default for SchedulerConfig {
             jobs_per_thread: 0,
             idle_timeout: Duration::from_secs(120),
             log_min_duration: Duration::from_secs(2),
-            body: Arc::new(|name, run| {
-                shared::thread::set_name(name);
-                run();
-            }),
+            body: Arc::new(|_, run| run()),
             clock: Arc::new(SystemClock::default()),
             zone: TimeZone::system(),
         }
@@ -209,12 +206,11 @@ impl Scheduler {
             return Ok(());
         }
         let inner = Arc::clone(&self.inner);
-        std::thread::Builder::new()
-            .name("-sched-".to_owned())
-            .spawn(move || {
-                let _ended = Ended(&inner);
-                (inner.config.body)("-sched-", &mut || inner.run());
-            })?;
+        let builder = shared::thread::Builder::new("-sched-").describe("ns:schedthread", "");
+        let _detached = builder.spawn(move || {
+            let _ended = Ended(&inner);
+            (inner.config.body)("-sched-", &mut || inner.run());
+        })?;
         state.thread = Thread::Running;
         Ok(())
     }

@@ -265,16 +265,14 @@ fn a_job_that_runs_is_not_started_twice() {
         options,
         "slow",
         Arc::new(move |info| {
-            started
-                .send((info.count, std::thread::current().name().map(str::to_owned)))
-                .unwrap();
+            started.send((info.count, shared::thread::name())).unwrap();
             let _ = gate.lock().recv();
         }),
     );
     clock.advance_ms(10);
     s.inner.run_due();
     let first = has_started.recv().unwrap();
-    assert_eq!(first, (1, Some("-sched:idle0-".to_owned())));
+    assert_eq!(first, (1, "-sched:1-".into()));
     clock.advance_ms(50);
     assert_eq!(s.inner.run_due(), None, "it is in no queue while it runs");
     assert!(s.list()[0].flags.has(Flags::RUNNING));

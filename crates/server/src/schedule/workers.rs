@@ -91,16 +91,17 @@ impl Workers {
             .expect("there are more numbers than threads");
         let name = format!("-sched:idle{number}-");
         let workers = Arc::clone(self);
-        let thread = std::thread::Builder::new()
-            .name(name.clone())
-            .spawn(move || {
-                // The number is given back in Drop: a thread body that panics must not count as alive for ever.
-                let _number = Number {
-                    workers: &workers,
-                    number,
-                };
-                (workers.limits.body)(&name, &mut || workers.serve(&name));
-            });
+        let builder = shared::thread::Builder::new(name.clone())
+            .detached()
+            .describe("ns:schedidle", "");
+        let thread = builder.spawn(move || {
+            // The number is given back in Drop: a thread body that panics must not count as alive for ever.
+            let _number = Number {
+                workers: &workers,
+                number,
+            };
+            (workers.limits.body)(&name, &mut || workers.serve(&name));
+        });
         match thread {
             Ok(_detached) => {
                 state.numbers.insert(number);

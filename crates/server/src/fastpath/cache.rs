@@ -1,0 +1,180 @@
+//! Small files in memory, within a budget of bytes; the least recently used ones go first.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+use super::file::{self, FileState, Loaded};
+
+/// Contents of small files, shared by all servers. Each use is checked against the state of the file.
+pub struct FileCache {
+    max_bytes: u64,
+    max_entry: u64,
+    state: Mutex<State>,
+}
+
+/// Numbers for `ns_fastpath_cache_stats`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    pub max_bytes: u64,
+    pub bytes: u64,
+    pub entries: usize,
+    pub hits: u64,
+    pub misses: u64,
+    /// Entries thrown out because their files had changed.
+    pub flushed: u64,
+    /// Entries thrown out for want of room.
+    pub pruned: u64,
+}
+
+#[derive(Default)]
+struct State {
+    entries: HashMap<Arc<Path>, Entry>,
+    /// By the turn of their last use.
+    uses: BTreeMap<u64, Arc<Path>>,
+    turn: u64,
+    bytes: u64,
+    stats: CacheStats,
+}
+
+struct Entry {
+    file: FileState,
+    bytes: Bytes,
+    turn: u64,
+}
+
+/// What an entry costs besides content and twice its name, roughly.
+const OVERHEAD: u64 = 200;
+
+impl FileCache {
+    /// Sizes in bytes: of everything (`cachemaxsize`), and of the largest file that is kept (`cachemaxentry`).
+    pub fn new(max_bytes: u64, max_entry: u64) -> FileCache {
+        FileCache {
+            max_bytes,
+            max_entry: max_entry.min(max_bytes),
+            state: Mutex::default(),
+        }
+    }
+
+    pub fn stats(&self) -> CacheStats {
+        let state = self.state.lock();
+        CacheStats {
+            max_bytes: self.max_bytes,
+            bytes: state.bytes,
+            entries: state.entries.len(),
+            ..state.stats
+        }
+    }
+
+    /// Sets the counters to zero.
+    pub fn reset_stats(&self) {
+        self.state.lock().stats = CacheStats::default();
+    }
+
+    /// Names and sizes of what is kept, most recently used first.
+    pub fn contents(&self) -> Vec<(String, u64)> {
+        let state = self.state.lock();
+        let newest_first = state.uses.values().rev();
+        newest_first
+            .map(|p| {
+                (
+                    p.to_string_lossy().into_owned(),
+                    state.entries[p].bytes.len() as u64,
+                )
+            })
+            .collect()
+    }
+
+    pub fn clear(&self) {
+        let mut state = self.state.lock();
+        *state = State {
+            stats: state.stats,
+            ..State::default()
+        };
+    }
+
+    /// The content of a file that was just looked at, from memory if it is there and the same.
+    pub(super) fn load(&self, path: &Path, current: FileState, now: i64) -> io::Result<Loaded> {
+        if current.len > self.max_entry {
+            return file::open(path);
+        }
+        if let Some(bytes) = self.state.lock().find(path, &current) {
+            return Ok(Loaded::Memory(bytes));
+        }
+        // Two requests may read the same file at the same time; waiting for each other would cost more.
+        let (loaded, read) = file::read(path, self.max_entry)?;
+        if let Loaded::Memory(bytes) = &loaded
+            && read == current
+            && !read.is_fresh(now)
+        {
+            self.state
+                .lock()
+                .insert(path, read, bytes.clone(), self.max_bytes);
+        }
+        Ok(loaded)
+    }
+}
+
+impl State {
+    fn find(&mut self, path: &Path, current: &FileState) -> Option<Bytes> {
+        let Some(entry) = self.entries.get_mut(path) else {
+            self.stats.misses += 1;
+            return None;
+        };
+        if entry.file != *current {
+            self.stats.misses += 1;
+            self.stats.flushed += 1;
+            self.remove(path);
+            return None;
+        }
+        self.stats.hits += 1;
+        self.turn += 1;
+        let name = self.uses.remove(&entry.turn)?;
+        entry.turn = self.turn;
+        self.uses.insert(self.turn, name);
+        Some(entry.bytes.clone())
+    }
+
+    fn insert(&mut self, path: &Path, file: FileState, bytes: Bytes, budget: u64) {
+        self.remove(path);
+        let cost = cost(path, &bytes);
+        if cost > budget {
+            return;
+        }
+        while self.bytes + cost > budget {
+            let Some((_, oldest)) = self.uses.first_key_value() else {
+                break;
+            };
+            let oldest = Arc::clone(oldest);
+            self.remove(&oldest);
+            self.stats.pruned += 1;
+        }
+        self.turn += 1;
+        let name: Arc<Path> = Arc::from(path);
+        self.uses.insert(self.turn, Arc::clone(&name));
+        self.entries.insert(
+            name,
+            Entry {
+                file,
+                bytes,
+                turn: self.turn,
+            },
+        );
+        self.bytes += cost;
+    }
+
+    fn remove(&mut self, path: &Path) {
+        if let Some(entry) = self.entries.remove(path) {
+            self.uses.remove(&entry.turn);
+            self.bytes -= cost(path, &entry.bytes);
+        }
+    }
+}
+
+fn cost(path: &Path, bytes: &Bytes) -> u64 {
+    bytes.len() as u64 + path.as_os_str().len() as u64 + OVERHEAD
+}
