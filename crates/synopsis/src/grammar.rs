@@ -20,7 +20,7 @@
 /// makes `pub static TABLE: &[Command]`. A row is
 ///
 /// * `/// documentation`, and marks: `#[deprecated("use X")]`, `#[style(proc)]` (also `args`, `nsf`: see [`Style`]),
-///   `#[usage("...")]`, `#[complains("...")]`, `#[family("/subcommand/ ?/arg .../?")]`: see [`Meta`];
+///   `#[usage("...")]`, `#[complains("...")]`, `#[named("...")]`, `#[family("/subcommand/ ?/arg .../?")]`: see [`Meta`];
 /// * the name, of one or more words;
 /// * optionally `[options]`, then `(arguments)`, then `[options]`, then `(arguments)`; or `{rest in OTHER_TABLE}` in
 ///   place of the last arguments: the remaining words are a subcommand of `OTHER_TABLE` (`rest.run(call, &context)`);
@@ -108,9 +108,10 @@ macro_rules! __meta {
     (style(nsf)) => { $crate::Meta::Style($crate::Style::Nsf) };
     (usage($text:literal)) => { $crate::Meta::Usage($text) };
     (complains($text:literal)) => { $crate::Meta::Complains($text) };
+    (named($text:literal)) => { $crate::Meta::Named($text) };
     (family($text:literal)) => { $crate::Meta::Family($text) };
     ($($other:tt)*) => {
-        compile_error!(concat!("unknown mark on a row: #[", stringify!($($other)*), "]; known: deprecated(\"\"), style(proc|args|nsf), usage(\"\"), complains(\"\"), family(\"\")"))
+        compile_error!(concat!("unknown mark on a row: #[", stringify!($($other)*), "]; known: deprecated(\"\"), style(proc|args|nsf), usage(\"\"), complains(\"\"), named(\"\"), family(\"\")"))
     };
 }
 

@@ -125,13 +125,17 @@ impl<const MIN: i64, const MAX: i64> FromObj for Int<MIN, MAX> {
     const KIND: Kind = Kind::Integer { min: MIN, max: MAX };
     fn from_obj(_: &Call<'_>, label: Label, value: &Obj) -> Result<Self, Exit> {
         let n = value.int()?;
-        Int::new(n).ok_or_else(|| {
-            tcl::error(format!(
-                "expected integer in range {} for '{label}', but got {n}",
-                range(MIN, MAX)
-            ))
-        })
+        Int::new(n).ok_or_else(|| out_of_range(label, MIN, MAX, n))
     }
+}
+
+/// The complaint of [`Int`], for limits that are known only at run time.
+pub fn out_of_range(label: impl Into<Label>, min: i64, max: i64, n: i64) -> Exit {
+    let label = label.into();
+    tcl::error(format!(
+        "expected integer in range {} for '{label}', but got {n}",
+        range(min, max)
+    ))
 }
 
 /// `bad option "x": must be a, b, or c`, as the reference words it: a comma even before the second of two.

@@ -19,7 +19,7 @@ mod row;
 mod units;
 
 pub use family::{Directory, Subcommands, register_all, report_deprecated};
-pub use kinds::{FromObj, Int, MAX};
+pub use kinds::{FromObj, Int, MAX, out_of_range};
 pub use nearest::nearest;
 pub use outcome::IntoOutcome;
 pub use param_kinds::{Param, ParamField};

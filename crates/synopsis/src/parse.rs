@@ -62,6 +62,13 @@ impl<'a> Call<'a> {
         (command.run)(&call)
     }
 
+    /// Calls another command with the words behind this one's name: `ns_ssl` is `ns_http`.
+    pub fn forward(&self, command: &str) -> tcl::Outcome {
+        let mut words = vec![Obj::from(command)];
+        words.extend_from_slice(self.args());
+        self.interp.call(&words)
+    }
+
     /// The words of the name: typed, except that an abbreviated subcommand is written out.
     pub fn typed(&self) -> String {
         let mut names = self.command.words();

@@ -29,6 +29,8 @@ pub enum Meta {
     Usage(&'static str),
     /// `#[complains("text")]`: the whole message when words are missing or too many; its errorCode is NONE.
     Complains(&'static str),
+    /// `#[named("ns_adp_puts")]`: what usages print in place of the words of the name, typed or not.
+    Named(&'static str),
     /// `#[family("/subcommand/ ?/arg .../?")]` on one row of a family: subcommands may be abbreviated, messages are
     /// Tcl's own (`bad subcommand "x": must be ...`), and this text follows the family's name in its usage.
     Family(&'static str),
@@ -194,10 +196,17 @@ impl Command {
     }
 
     fn prefix(&self, typed: &str) -> String {
+        let named = self.meta.iter().find_map(|m| {
+            if let Meta::Named(name) = m {
+                Some(*name)
+            } else {
+                None
+            }
+        });
         if self.style() == Style::Args {
             String::new()
         } else {
-            typed.to_owned()
+            named.unwrap_or(typed).to_owned()
         }
     }
 

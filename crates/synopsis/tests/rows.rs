@@ -166,6 +166,13 @@ commands! { TABLE(call):
             None => Ok(Obj::from("all")),
         };
 
+    /// A method of an object of package nsf.
+    #[style(nsf)] #[named("::ns_md string")]
+    "ns_md string" [-digest: Option<String>] (message: Obj) => message;
+
+    /// Another name.
+    "ns_digest" (arg: Option<Rest>) => call.forward("ns_md5");
+
     /// The question mark works.
     "ns_try" (value: Obj) => { let n = value.int()?; n + 1 };
 }
@@ -538,6 +545,17 @@ fn calls_have_the_results_and_messages_of_the_reference() {
             "ns_cache_configure c1 -maxsize 1KB",
             "Some(\"c1\") 1024",
             "",
+        ),
+        (
+            "ns_md string a b",
+            "invalid argument 'b', maybe too many arguments; should be \"::ns_md string ?-digest /value/? /message/\"",
+            NONE,
+        ),
+        ("rename digest ns_md5; ns_digest -binary a", "a true", ""),
+        (
+            "ns_digest",
+            "wrong # args: should be \"ns_md5 ?-binary? ?--? /string/\"",
+            ARGS,
         ),
         ("ns_try 3", "4", ""),
         (
