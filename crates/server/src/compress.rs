@@ -69,6 +69,11 @@ pub fn decide<'a>(
     }
 }
 
+/// [`accepts`] for gzip.
+pub fn accepts_gzip<'a>(accept_encoding: impl IntoIterator<Item = &'a str>) -> bool {
+    accepts(accept_encoding, "gzip")
+}
+
 /// Does a client that sent these Accept-Encoding values take this coding? (RFC 9110 section 12.5.3)
 ///
 /// Several lines count as one. No value at all: only identity, which is what clients mean by that.
