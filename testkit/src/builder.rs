@@ -15,6 +15,7 @@ use crate::server::Server;
 pub struct Builder {
     home: TempDir,
     configuration: Option<String>,
+    configuration_file: Option<PathBuf>,
     parameters: Vec<(String, String, String)>,
     appended: String,
     modules: Vec<(String, String)>,
@@ -35,6 +36,7 @@ impl Builder {
         Builder {
             home,
             configuration: None,
+            configuration_file: None,
             parameters: Vec::new(),
             appended: String::new(),
             modules: Vec::new(),
@@ -92,6 +94,26 @@ impl Builder {
     /// server `default` sources `@HOME@/lib`. `@PORT@` and `@HOME@` are replaced.
     pub fn configuration(mut self, text: &str) -> Builder {
         self.configuration = Some(text.to_owned());
+        self
+    }
+
+    /// A file (or directory of fragments) for `-t` as it is, instead of a written one. It finds its port in the
+    /// environment variable `PORT`, which every server of a test gets.
+    pub fn configuration_file(mut self, path: impl AsRef<Path>) -> Builder {
+        self.configuration_file = Some(path.as_ref().to_owned());
+        self
+    }
+
+    /// A copy of a folder below the home: what the server reads must be readable for the user it becomes.
+    /// A folder `var` in it is left out, it belongs to whoever runs the original.
+    pub fn copy(self, from: impl AsRef<Path>, to: &str) -> Builder {
+        copy_folder(from.as_ref(), &self.home.path().join(to));
+        self
+    }
+
+    /// An empty folder below the home, which the server may write to.
+    pub fn folder(self, path: &str) -> Builder {
+        fs::create_dir_all(self.home.path().join(path)).expect("a folder below the home");
         self
     }
 
@@ -155,7 +177,7 @@ impl Builder {
         let path = self.home.path().join("nsd.conf.tcl");
         fs::write(&path, text).expect("the configuration");
         hand_over(self.home.path());
-        path
+        self.configuration_file.clone().unwrap_or(path)
     }
 
     pub(crate) fn command_line(&self) -> (&[String], &[(String, String)]) {
@@ -168,5 +190,18 @@ impl Builder {
 
     pub(crate) fn into_home(self) -> TempDir {
         self.home
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder below the home");
+    let entries = fs::read_dir(from).unwrap_or_else(|e| panic!("{}: {e}", from.display()));
+    for entry in entries.flatten().filter(|entry| entry.file_name() != "var") {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).expect("a copy of a file");
+        }
     }
 }

@@ -35,6 +35,24 @@ impl Server {
         Builder::new()
     }
 
+    /// The demo of this repository, on a copy, with an empty database. No `eval`.
+    pub fn demo() -> Builder {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../demo");
+        let builder = Builder::new().without_eval().copy(source, "demo");
+        let (configuration, var) = (
+            builder.home().join("demo/config.tcl"),
+            builder.home().join("var"),
+        );
+        let builder = ["log", "run", "tmp", "uploads"]
+            .iter()
+            .fold(builder, |builder, name| {
+                builder.folder(&format!("var/{name}"))
+            });
+        builder
+            .environment("NAVIS_DEMO_VAR", &var.to_string_lossy())
+            .configuration_file(configuration)
+    }
+
     /// Ports are free when they are looked for and may be taken when the server comes: a few tries.
     pub(crate) fn launch(builder: Builder) -> Result<Server, String> {
         let mut failure = String::new();
@@ -264,6 +282,7 @@ fn spawn(builder: &Builder, port: u16) -> Child {
         .arg("-t")
         .arg(configuration)
         .current_dir(builder.home_path());
+    command.env("PORT", port.to_string());
     command.envs(environment.iter().map(|(name, value)| (name, value)));
     command.stdin(Stdio::null()).stdout(output).stderr(errors);
     command
