@@ -1,0 +1,176 @@
+//! A configured driver: which server answers for which host, and how the network asks.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Weak};
+
+use http::{Refusal, RequestHead};
+use net::{Admission, Application, Exchange, Listener, Response};
+use parking_lot::{Mutex, RwLock};
+
+use crate::dispatch;
+use crate::process::Process;
+use crate::vserver::VirtualServer;
+
+/// One driver section (`ns/module/NAME`) with its hosts.
+pub struct DriverEntry {
+    /// Name of the section, as in `ns/modules`.
+    pub name: String,
+    /// `nssock`, `nsssl`, ...
+    pub module: &'static str,
+    pub scheme: &'static str,
+    pub default_port: u16,
+    /// Configured host name, used where a client sends none.
+    pub hostname: String,
+    /// Configured `location`, which replaces what would be computed.
+    pub configured_location: Option<String>,
+    pub extra_headers: Vec<(String, String)>,
+    pub config: net::ListenerConfig,
+    /// Lower-case host, with and without port, to server.
+    hosts: RwLock<HashMap<String, Arc<VirtualServer>>>,
+    default: RwLock<Option<Arc<VirtualServer>>>,
+    bound: Mutex<Option<net::Bound>>,
+    running: RwLock<Option<Arc<net::Driver>>>,
+    process: Weak<Process>,
+}
+
+/// What a driver module reads from its section.
+pub struct DriverParts {
+    pub name: String,
+    pub module: &'static str,
+    pub scheme: &'static str,
+    pub default_port: u16,
+    pub hostname: String,
+    pub location: Option<String>,
+    pub extra_headers: Vec<(String, String)>,
+    pub config: net::ListenerConfig,
+    pub bound: net::Bound,
+}
+
+impl DriverEntry {
+    pub fn new(parts: DriverParts, process: &Arc<Process>) -> Arc<DriverEntry> {
+        Arc::new(DriverEntry {
+            name: parts.name,
+            module: parts.module,
+            scheme: parts.scheme,
+            default_port: parts.default_port,
+            hostname: parts.hostname,
+            configured_location: parts.location,
+            extra_headers: parts.extra_headers,
+            config: parts.config,
+            hosts: RwLock::default(),
+            default: RwLock::default(),
+            bound: Mutex::new(Some(parts.bound)),
+            running: RwLock::default(),
+            process: Arc::downgrade(process),
+        })
+    }
+
+    /// Adds a host; `host` may carry a port.
+    pub fn add_host(&self, host: &str, server: &Arc<VirtualServer>) {
+        let host = host.trim().trim_end_matches('.').to_ascii_lowercase();
+        self.hosts.write().entry(host).or_insert_with(|| Arc::clone(server));
+    }
+
+    pub fn set_default(&self, server: &Arc<VirtualServer>) {
+        *self.default.write() = Some(Arc::clone(server));
+    }
+
+    /// `(host, server)` for `ns_server hosts` and `ns_driver`.
+    pub fn hosts(&self) -> Vec<(String, Arc<VirtualServer>)> {
+        let mut all: Vec<_> = self.hosts.read().iter().map(|(h, s)| (h.clone(), Arc::clone(s))).collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
+    }
+
+    /// The server that answers for a `Host` value on a port: an unknown host, or a port that is not ours, is the
+    /// default server's.
+    pub fn server_for(&self, host: Option<&str>, port: u16) -> Arc<VirtualServer> {
+        let Some(host) = host else { return self.default_server() };
+        let (name, given) = match http::host::parse(host) {
+            Ok(h) => (http::host::bracketed(&h.host).to_ascii_lowercase(), h.port),
+            Err(_) => return self.default_server(),
+        };
+        let name = name.trim_end_matches('.');
+        let hosts = self.hosts.read();
+        let given = given.unwrap_or(self.default_port);
+        if let Some(s) = hosts.get(&format!("{name}:{given}")) {
+            return Arc::clone(s);
+        }
+        if given == port || given == self.default_port {
+            if let Some(s) = hosts.get(name) {
+                return Arc::clone(s);
+            }
+        }
+        drop(hosts);
+        self.default_server()
+    }
+
+    pub fn default_server(&self) -> Arc<VirtualServer> {
+        if let Some(s) = self.default.read().as_ref() {
+            return Arc::clone(s);
+        }
+        self.process().default_server().expect("drivers start after the servers are made")
+    }
+
+    /// What absolute URLs begin with: the configured location, else the host the client named, else ours.
+    pub fn location(&self, host: Option<&str>, port: u16) -> String {
+        if let Some(l) = &self.configured_location {
+            return l.clone();
+        }
+        match host.filter(|h| http::host::check(h).is_ok() && !h.is_empty()) {
+            Some(host) => format!("{}://{}", self.scheme, host),
+            None if port == self.default_port => format!("{}://{}", self.scheme, self.hostname),
+            None => format!("{}://{}:{}", self.scheme, self.hostname, port),
+        }
+    }
+
+    pub fn process(&self) -> Arc<Process> {
+        self.process.upgrade().expect("drivers are owned by the process")
+    }
+
+    /// Addresses that are bound.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        if let Some(bound) = self.bound.lock().as_ref() {
+            return bound.addresses().to_vec();
+        }
+        self.running.read().as_ref().map(|d| d.listener().addresses().to_vec()).unwrap_or_default()
+    }
+
+    /// Begins to accept.
+    ///
+    /// # Errors
+    /// Threads or runtimes cannot be made.
+    pub fn start(self: &Arc<Self>) -> std::io::Result<()> {
+        let Some(bound) = self.bound.lock().take() else { return Ok(()) };
+        let driver = bound.start(Arc::new(Front { entry: Arc::clone(self) }))?;
+        *self.running.write() = Some(Arc::new(driver));
+        Ok(())
+    }
+
+    pub fn running(&self) -> Option<Arc<net::Driver>> {
+        self.running.read().clone()
+    }
+}
+
+/// What the network sees of us.
+struct Front {
+    entry: Arc<DriverEntry>,
+}
+
+impl Application for Front {
+    fn handle(&self, exchange: Exchange) {
+        crate::request::arrive(&self.entry, exchange);
+    }
+
+    fn refuse(&self, refusal: &Refusal, head: Option<&RequestHead>, _listener: &Listener) -> Response {
+        let port = self.entry.addresses().first().map_or(0, SocketAddr::port);
+        let host = head.and_then(|h| h.headers.iget("host"));
+        let server = self.entry.server_for(host, port);
+        dispatch::refusal_response(&server, &self.entry, refusal)
+    }
+
+    fn admit(&self, _head: &RequestHead, _peer: SocketAddr, _listener: &Listener) -> Admission {
+        Admission::Accept
+    }
+}
