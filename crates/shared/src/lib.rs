@@ -1,5 +1,6 @@
 //! What all threads share: sets, caches, shared variables, counted locks, the system log. No Tcl, no sockets.
 
+pub mod cache;
 pub mod glob;
 pub mod lock;
 pub mod log;
