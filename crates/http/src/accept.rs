@@ -36,8 +36,12 @@ impl Coding {
 pub fn weight(headers: &Set, coding: Coding) -> u16 {
     let mut star = None;
     for element in values(headers, "accept-encoding").flat_map(list) {
-        let Some((name, q)) = weighted(element) else { continue };
-        if name.eq_ignore_ascii_case(coding.name()) || (coding == Coding::Gzip && name.eq_ignore_ascii_case("x-gzip")) {
+        let Some((name, q)) = weighted(element) else {
+            continue;
+        };
+        if name.eq_ignore_ascii_case(coding.name())
+            || (coding == Coding::Gzip && name.eq_ignore_ascii_case("x-gzip"))
+        {
             return q;
         }
         if name == "*" {
@@ -54,14 +58,24 @@ pub fn weight(headers: &Set, coding: Coding) -> u16 {
 /// The best of the codings at hand, in the server's order of preference; identity if none of them is acceptable,
 /// even if the client excluded that too (a 406 helps nobody).
 pub fn choose(headers: &Set, available: &[Coding]) -> Coding {
-    let mut best = (Coding::Identity, if available.is_empty() { u16::MAX } else { 0 });
-    for &coding in available.iter().filter(|&&coding| coding != Coding::Identity) {
+    let mut best = (
+        Coding::Identity,
+        if available.is_empty() { u16::MAX } else { 0 },
+    );
+    for &coding in available
+        .iter()
+        .filter(|&&coding| coding != Coding::Identity)
+    {
         let q = weight(headers, coding);
         if q > best.1 {
             best = (coding, q);
         }
     }
-    if best.0 != Coding::Identity && explicit_identity(headers) > best.1 { Coding::Identity } else { best.0 }
+    if best.0 != Coding::Identity && explicit_identity(headers) > best.1 {
+        Coding::Identity
+    } else {
+        best.0
+    }
 }
 
 /// Whether a coding is acceptable at all.
@@ -72,7 +86,9 @@ pub fn accepts(headers: &Set, coding: Coding) -> bool {
 /// `name;q=0.5` as name and thousandths; `None` for malformed elements.
 pub fn weighted(element: &str) -> Option<(&str, u16)> {
     let mut parts = pieces(element);
-    let name = parts.next().filter(|name| name.bytes().all(crate::syntax::is_tchar) && !name.is_empty())?;
+    let name = parts
+        .next()
+        .filter(|name| name.bytes().all(crate::syntax::is_tchar) && !name.is_empty())?;
     let mut q = 1000;
     for part in parts {
         let (key, value) = part.split_once('=')?;
@@ -97,7 +113,11 @@ fn quality(text: &str) -> Option<u16> {
     if !decimals.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
-    let thousandths = decimals.bytes().chain(*b"000").take(3).fold(0, |sum, b| sum * 10 + u16::from(b - b'0'));
+    let thousandths = decimals
+        .bytes()
+        .chain(*b"000")
+        .take(3)
+        .fold(0, |sum, b| sum * 10 + u16::from(b - b'0'));
     match whole {
         "0" => Some(thousandths),
         "" if !decimals.is_empty() => Some(thousandths),

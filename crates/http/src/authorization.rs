@@ -11,7 +11,9 @@ use shared::Set;
 pub fn parse(value: &str) -> Set {
     let mut set = Set::new("auth");
     let value = trim_ows_str(value);
-    let Some((scheme, rest)) = value.split_once([' ', '\t']) else { return set };
+    let Some((scheme, rest)) = value.split_once([' ', '\t']) else {
+        return set;
+    };
     let rest = trim_ows_str(rest);
     if scheme.eq_ignore_ascii_case("basic") {
         let bytes = base64(rest);
@@ -33,7 +35,10 @@ pub fn parse(value: &str) -> Set {
         set.put("authmethod", "Digest");
         for parameter in list(rest) {
             if let Some((name, value)) = parameter.split_once('=') {
-                set.put(trim_ows_str(name).to_ascii_lowercase(), unquote(trim_ows_str(value)));
+                set.put(
+                    trim_ows_str(name).to_ascii_lowercase(),
+                    unquote(trim_ows_str(value)),
+                );
             }
         }
     }
@@ -70,28 +75,44 @@ mod tests {
     use proptest::prelude::*;
 
     fn shown(value: &str) -> String {
-        parse(value).iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join("|")
+        parse(value)
+            .iter()
+            .map(|(k, v)| format!("{k}={v}"))
+            .collect::<Vec<_>>()
+            .join("|")
     }
 
     #[test]
     fn recorded_credentials() {
         for (value, expected) in [
-            ("Basic YW5uOnMzY3JldDp4", "authmethod=Basic|username=ann|password=s3cret:x"),
+            (
+                "Basic YW5uOnMzY3JldDp4",
+                "authmethod=Basic|username=ann|password=s3cret:x",
+            ),
             ("basic YTpi", "authmethod=Basic|username=a|password=b"),
             ("Basic    YTpi", "authmethod=Basic|username=a|password=b"),
             ("Basic YTpiYw", "authmethod=Basic|username=a|password=bc"),
             ("Basic anVzdHVzZXI=", "authmethod=Basic|username=justuser"),
             ("Basic OnB3", "authmethod=Basic|username=|password=pw"),
-            ("Basic dXPDqXI6cMOkc3M=", "authmethod=Basic|username=usér|password=päss"),
+            (
+                "Basic dXPDqXI6cMOkc3M=",
+                "authmethod=Basic|username=usér|password=päss",
+            ),
             ("Bearer abc.def", "authmethod=Bearer|token=abc.def"),
-            ("Digest username=\"ann\", qop=auth, nc=1", "authmethod=Digest|username=ann|qop=auth|nc=1"),
+            (
+                "Digest username=\"ann\", qop=auth, nc=1",
+                "authmethod=Digest|username=ann|qop=auth|nc=1",
+            ),
             ("Basic", ""),
             ("Custom a=b", ""),
             ("", ""),
         ] {
             assert_eq!(shown(value), expected, "{value}");
         }
-        assert_eq!(parse("Basic !!!notbase64").get("username"), Some("\u{9e}\u{8b}[jǺ"));
+        assert_eq!(
+            parse("Basic !!!notbase64").get("username"),
+            Some("\u{9e}\u{8b}[jǺ")
+        );
     }
 
     proptest! {

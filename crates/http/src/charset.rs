@@ -39,7 +39,11 @@ impl Charset {
             "iso-8859-9" | "iso8859-9" | "latin5" | "l5" => Kind::Latin5,
             other => {
                 let encoding = encoding_rs::Encoding::for_label_no_replacement(other.as_bytes())?;
-                if encoding == encoding_rs::UTF_8 { Kind::Utf8 } else { Kind::Web(encoding) }
+                if encoding == encoding_rs::UTF_8 {
+                    Kind::Utf8
+                } else {
+                    Kind::Web(encoding)
+                }
             }
         }))
     }
@@ -51,10 +55,15 @@ impl Charset {
             Kind::Ascii if bytes.is_ascii() => std::str::from_utf8(bytes).ok().map(Cow::Borrowed),
             Kind::Ascii => None,
             Kind::Latin1 => Some(latin1(bytes)),
-            Kind::Latin5 => {
-                Some(Cow::Owned(bytes.iter().map(|&b| LATIN5.iter().find(|e| e.0 == b).map_or(b.into(), |e| e.1)).collect()))
+            Kind::Latin5 => Some(Cow::Owned(
+                bytes
+                    .iter()
+                    .map(|&b| LATIN5.iter().find(|e| e.0 == b).map_or(b.into(), |e| e.1))
+                    .collect(),
+            )),
+            Kind::Web(encoding) => {
+                encoding.decode_without_bom_handling_and_without_replacement(bytes)
             }
-            Kind::Web(encoding) => encoding.decode_without_bom_handling_and_without_replacement(bytes),
         }
     }
 
@@ -65,8 +74,16 @@ impl Charset {
         }
         match self.0 {
             Kind::Utf8 => Cow::Borrowed(text.as_bytes()),
-            Kind::Ascii => Cow::Owned(text.chars().map(|c| if c.is_ascii() { c as u8 } else { b'?' }).collect()),
-            Kind::Latin1 => Cow::Owned(text.chars().map(|c| u8::try_from(c).unwrap_or(b'?')).collect()),
+            Kind::Ascii => Cow::Owned(
+                text.chars()
+                    .map(|c| if c.is_ascii() { c as u8 } else { b'?' })
+                    .collect(),
+            ),
+            Kind::Latin1 => Cow::Owned(
+                text.chars()
+                    .map(|c| u8::try_from(c).unwrap_or(b'?'))
+                    .collect(),
+            ),
             Kind::Latin5 => Cow::Owned(text.chars().map(latin5_byte).collect()),
             Kind::Web(encoding) => encode_web(encoding, text),
         }
@@ -107,13 +124,20 @@ pub fn tcl_encoding(charset: &str) -> Option<&'static str> {
     NAMES
         .iter()
         .find(|(iana, _)| iana.eq_ignore_ascii_case(charset))
-        .or_else(|| NAMES.iter().find(|(_, tcl)| tcl.eq_ignore_ascii_case(charset)))
+        .or_else(|| {
+            NAMES
+                .iter()
+                .find(|(_, tcl)| tcl.eq_ignore_ascii_case(charset))
+        })
         .map(|&(_, tcl)| tcl)
 }
 
 /// The IANA name of a Tcl encoding.
 pub fn iana_name(encoding: &str) -> Option<&'static str> {
-    NAMES.iter().find(|(_, tcl)| tcl.eq_ignore_ascii_case(encoding)).map(|&(iana, _)| iana)
+    NAMES
+        .iter()
+        .find(|(_, tcl)| tcl.eq_ignore_ascii_case(encoding))
+        .map(|&(iana, _)| iana)
 }
 
 /// All character set names of the table, in lower case (ns_charsets).
@@ -131,13 +155,19 @@ pub fn add_to_type<'a>(content_type: &'a str, charset: &str) -> Cow<'a, str> {
     if of_type(content_type).is_some() {
         Cow::Borrowed(content_type)
     } else {
-        Cow::Owned(format!("{}; charset={charset}", content_type.trim_end_matches([';', ' '])))
+        Cow::Owned(format!(
+            "{}; charset={charset}",
+            content_type.trim_end_matches([';', ' '])
+        ))
     }
 }
 
 /// The media type alone, in lower case, without parameters.
 pub fn media_type(content_type: &str) -> String {
-    pieces(content_type).next().unwrap_or_default().to_ascii_lowercase()
+    pieces(content_type)
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase()
 }
 
 /// The Tcl encoding for content of a type (ns_encodingfortype): that of its charset parameter, which must not be
@@ -148,7 +178,9 @@ where
 {
     let raw = pieces(content_type).skip(1).find_map(|piece| {
         let (name, value) = piece.split_once('=')?;
-        trim_ows_str(name).eq_ignore_ascii_case("charset").then(|| trim_ows_str(value))
+        trim_ows_str(name)
+            .eq_ignore_ascii_case("charset")
+            .then(|| trim_ows_str(value))
     });
     match raw {
         Some(name) => tcl_encoding(name),
@@ -158,13 +190,22 @@ where
 }
 
 /// ISO-8859-9 is Latin-1 with these six letters.
-const LATIN5: [(u8, char); 6] =
-    [(0xd0, 'Ğ'), (0xdd, 'İ'), (0xde, 'Ş'), (0xf0, 'ğ'), (0xfd, 'ı'), (0xfe, 'ş')];
+const LATIN5: [(u8, char); 6] = [
+    (0xd0, 'Ğ'),
+    (0xdd, 'İ'),
+    (0xde, 'Ş'),
+    (0xf0, 'ğ'),
+    (0xfd, 'ı'),
+    (0xfe, 'ş'),
+];
 
 fn latin5_byte(c: char) -> u8 {
     match LATIN5.iter().find(|e| e.1 == c) {
         Some(&(byte, _)) => byte,
-        None => u8::try_from(c).ok().filter(|b| !LATIN5.iter().any(|e| e.0 == *b)).unwrap_or(b'?'),
+        None => u8::try_from(c)
+            .ok()
+            .filter(|b| !LATIN5.iter().any(|e| e.0 == *b))
+            .unwrap_or(b'?'),
     }
 }
 
@@ -174,9 +215,12 @@ fn encode_web(encoding: &'static encoding_rs::Encoding, text: &str) -> Cow<'stat
     let mut encoder = encoding.new_encoder();
     let mut rest = text;
     loop {
-        let room = encoder.max_buffer_length_from_utf8_without_replacement(rest.len()).unwrap_or(rest.len() * 4 + 16);
+        let room = encoder
+            .max_buffer_length_from_utf8_without_replacement(rest.len())
+            .unwrap_or(rest.len() * 4 + 16);
         out.reserve(room + 1);
-        let (result, read) = encoder.encode_from_utf8_to_vec_without_replacement(rest, &mut out, true);
+        let (result, read) =
+            encoder.encode_from_utf8_to_vec_without_replacement(rest, &mut out, true);
         rest = &rest[read..];
         match result {
             encoding_rs::EncoderResult::InputEmpty => return Cow::Owned(out),
@@ -300,28 +344,54 @@ mod tests {
             ("text/html; charset=\"iso-8859-1\"", None),
             ("text/html;charset=ISO-8859-1", Some("iso8859-1")),
             ("text/plain; charset=bogus", None),
-            ("text/html; foo=bar; charset=iso-8859-15", Some("iso8859-15")),
+            (
+                "text/html; foo=bar; charset=iso-8859-15",
+                Some("iso8859-15"),
+            ),
             ("application/json", Some("binary")),
             ("", Some("binary")),
         ] {
-            assert_eq!(tcl_encoding_for_type(content_type, "utf-8"), encoding, "{content_type}");
+            assert_eq!(
+                tcl_encoding_for_type(content_type, "utf-8"),
+                encoding,
+                "{content_type}"
+            );
         }
-        assert_eq!(of_type("text/html; charset=\"UTF-8\"").as_deref(), Some("UTF-8"));
-        assert_eq!(add_to_type("text/html", "utf-8"), "text/html; charset=utf-8");
-        assert_eq!(add_to_type("text/html; charset=x", "utf-8"), "text/html; charset=x");
+        assert_eq!(
+            of_type("text/html; charset=\"UTF-8\"").as_deref(),
+            Some("UTF-8")
+        );
+        assert_eq!(
+            add_to_type("text/html", "utf-8"),
+            "text/html; charset=utf-8"
+        );
+        assert_eq!(
+            add_to_type("text/html; charset=x", "utf-8"),
+            "text/html; charset=x"
+        );
         assert_eq!(media_type("Text/HTML ; a=b"), "text/html");
     }
 
     #[test]
     fn coding() {
-        let code = |name: &str, text: &str| Charset::for_name(name).unwrap().encode(text).into_owned();
+        let code =
+            |name: &str, text: &str| Charset::for_name(name).unwrap().encode(text).into_owned();
         assert_eq!(code("iso8859-1", "é€"), b"\xe9?");
         assert_eq!(code("iso-8859-15", "€\u{3b1}x"), b"\xa4?x");
         assert_eq!(code("iso8859-9", "Ğðé"), b"\xd0?\xe9");
         assert_eq!(code("cp1252", "€"), b"\x80");
-        assert_eq!(Charset::LATIN_1.decode(b"\xed\xa0\x80").unwrap(), "í\u{a0}\u{80}");
+        assert_eq!(
+            Charset::LATIN_1.decode(b"\xed\xa0\x80").unwrap(),
+            "í\u{a0}\u{80}"
+        );
         assert_eq!(Charset::UTF_8.decode(b"\xed\xa0\x80"), None);
-        assert_eq!(Charset::for_name("shiftjis").unwrap().decode(b"\x93\xfa").unwrap(), "日");
+        assert_eq!(
+            Charset::for_name("shiftjis")
+                .unwrap()
+                .decode(b"\x93\xfa")
+                .unwrap(),
+            "日"
+        );
         assert_eq!(Charset::for_name("bogus"), None);
         assert_eq!(lenient(b"a\xe9\xc3\xa9"), "aéé");
     }

@@ -44,7 +44,11 @@ pub fn evaluate(method: &str, headers: &Set, have: Validators<'_>, now: i64) -> 
     }
     if headers.iget("if-none-match").is_some() {
         if values(headers, "if-none-match").any(|value| matches(value, have.etag, false)) {
-            return if reads { Verdict::NotModified } else { Verdict::Failed };
+            return if reads {
+                Verdict::NotModified
+            } else {
+                Verdict::Failed
+            };
         }
     } else if reads
         && let (Some(since), Some(time)) = (date_of("if-modified-since"), have.last_modified)
@@ -66,7 +70,13 @@ pub fn matches(list: &str, etag: Option<&str>, strong: bool) -> bool {
     if strong && etag.starts_with("W/") {
         return false;
     }
-    tags(list).any(|tag| if strong { tag == etag } else { opaque(tag) == opaque(etag) })
+    tags(list).any(|tag| {
+        if strong {
+            tag == etag
+        } else {
+            opaque(tag) == opaque(etag)
+        }
+    })
 }
 
 /// The entity tags of a list. A backslash is an ordinary character in them, unlike in quoted strings.
@@ -99,14 +109,22 @@ mod tests {
         for (name, value) in fields {
             headers.put(*name, *value);
         }
-        let have = Validators { etag, last_modified: date::parse(TIME, 0) };
+        let have = Validators {
+            etag,
+            last_modified: date::parse(TIME, 0),
+        };
         evaluate(method, &headers, have, 1_790_000_000)
     }
 
     #[test]
     fn dates() {
         let ims = |date: &str| verdict("GET", None, &[("If-Modified-Since", date)]);
-        for date in [TIME, AFTER, "Thursday, 02-Jan-20 03:04:05 GMT", "Thu Jan  2 03:04:05 2020"] {
+        for date in [
+            TIME,
+            AFTER,
+            "Thursday, 02-Jan-20 03:04:05 GMT",
+            "Thu Jan  2 03:04:05 2020",
+        ] {
             assert_eq!(ims(date), Verdict::NotModified, "{date}");
         }
         assert_eq!(ims(&format!("{TIME}; length=29")), Verdict::NotModified);
@@ -114,25 +132,53 @@ mod tests {
             assert_eq!(ims(date), Verdict::Proceed, "{date}");
         }
         let ius = |date: &str| verdict("GET", None, &[("If-Unmodified-Since", date)]);
-        assert_eq!((ius(TIME), ius(AFTER), ius("whenever")), (Verdict::Proceed, Verdict::Proceed, Verdict::Proceed));
+        assert_eq!(
+            (ius(TIME), ius(AFTER), ius("whenever")),
+            (Verdict::Proceed, Verdict::Proceed, Verdict::Proceed)
+        );
         assert_eq!(ius(BEFORE), Verdict::Failed);
-        assert_eq!(verdict("POST", None, &[("If-Modified-Since", TIME)]), Verdict::Proceed);
+        assert_eq!(
+            verdict("POST", None, &[("If-Modified-Since", TIME)]),
+            Verdict::Proceed
+        );
         let both = [("If-Modified-Since", TIME), ("If-Unmodified-Since", BEFORE)];
         assert_eq!(verdict("GET", None, &both), Verdict::Failed);
     }
 
     #[test]
     fn entity_tags() {
-        assert_eq!(verdict("GET", None, &[("If-Match", "\"abc\"")]), Verdict::Failed);
+        assert_eq!(
+            verdict("GET", None, &[("If-Match", "\"abc\"")]),
+            Verdict::Failed
+        );
         assert_eq!(verdict("GET", None, &[("If-Match", "*")]), Verdict::Proceed);
-        assert_eq!(verdict("GET", None, &[("If-None-Match", "*")]), Verdict::NotModified);
-        assert_eq!(verdict("PUT", None, &[("If-None-Match", "*")]), Verdict::Failed);
+        assert_eq!(
+            verdict("GET", None, &[("If-None-Match", "*")]),
+            Verdict::NotModified
+        );
+        assert_eq!(
+            verdict("PUT", None, &[("If-None-Match", "*")]),
+            Verdict::Failed
+        );
         let other = [("If-None-Match", "\"abc\""), ("If-Modified-Since", TIME)];
         assert_eq!(verdict("GET", None, &other), Verdict::Proceed);
         let tag = Some("W/\"a,b\"");
-        assert_eq!(verdict("GET", tag, &[("If-None-Match", "\"x\", \"a,b\"")]), Verdict::NotModified);
-        assert_eq!(verdict("GET", tag, &[("If-Match", "W/\"a,b\"")]), Verdict::Failed);
-        assert_eq!(verdict("GET", Some("\"a\""), &[("If-Match", "\"b\""), ("If-Match", "\"a\"")]), Verdict::Proceed);
+        assert_eq!(
+            verdict("GET", tag, &[("If-None-Match", "\"x\", \"a,b\"")]),
+            Verdict::NotModified
+        );
+        assert_eq!(
+            verdict("GET", tag, &[("If-Match", "W/\"a,b\"")]),
+            Verdict::Failed
+        );
+        assert_eq!(
+            verdict(
+                "GET",
+                Some("\"a\""),
+                &[("If-Match", "\"b\""), ("If-Match", "\"a\"")]
+            ),
+            Verdict::Proceed
+        );
     }
 
     proptest! {

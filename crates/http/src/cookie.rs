@@ -76,7 +76,10 @@ impl SetCookie<'_> {
     /// The value of the Set-Cookie field. The error is a message for the script that asked for it.
     pub fn build(&self) -> Result<String, String> {
         if !is_token(self.name) {
-            return Err(format!("invalid cookie name \"{}\"", self.name.escape_debug()));
+            return Err(format!(
+                "invalid cookie name \"{}\"",
+                self.name.escape_debug()
+            ));
         }
         for (what, text) in [("domain", self.domain), ("path", self.path)] {
             if text.contains(|c: char| c == ';' || c.is_control()) {
@@ -100,9 +103,11 @@ impl SetCookie<'_> {
                 out.push_str(&format!("; {name}={text}"));
             }
         }
-        for (wanted, attribute) in
-            [(self.secure, "; Secure"), (self.discard, "; Discard"), (!self.scriptable, "; HttpOnly")]
-        {
+        for (wanted, attribute) in [
+            (self.secure, "; Secure"),
+            (self.discard, "; Discard"),
+            (!self.scriptable, "; HttpOnly"),
+        ] {
             if wanted {
                 out.push_str(attribute);
             }
@@ -131,7 +136,11 @@ pub fn pairs(line: &str) -> impl Iterator<Item = (&str, &str)> {
 
 /// The decoded values of a cookie in request headers, all Cookie fields taken together. Bytes that are not UTF-8 are
 /// taken as `fallback`, or else as Latin-1.
-pub fn find<'a>(headers: &'a Set, name: &'a str, fallback: Option<Charset>) -> impl Iterator<Item = String> + 'a {
+pub fn find<'a>(
+    headers: &'a Set,
+    name: &'a str,
+    fallback: Option<Charset>,
+) -> impl Iterator<Item = String> + 'a {
     values(headers, "cookie")
         .flat_map(pairs)
         .filter(move |(have, _)| *have == name)
@@ -151,8 +160,13 @@ pub fn find_set(headers: &Set, name: &str) -> Option<String> {
 pub fn remove_set(headers: &mut Set, name: &str) -> usize {
     let mut removed = 0;
     for at in (0..headers.len()).rev() {
-        let is_it = headers.key(at).is_some_and(|key| key.eq_ignore_ascii_case("set-cookie"))
-            && headers.value(at).and_then(|line| line.split_once('=')).is_some_and(|(have, _)| have == name);
+        let is_it = headers
+            .key(at)
+            .is_some_and(|key| key.eq_ignore_ascii_case("set-cookie"))
+            && headers
+                .value(at)
+                .and_then(|line| line.split_once('='))
+                .is_some_and(|(have, _)| have == name);
         if is_it {
             headers.delete(at);
             removed += 1;
@@ -163,8 +177,12 @@ pub fn remove_set(headers: &mut Set, name: &str) -> usize {
 
 fn decode(value: &str, fallback: Option<Charset>) -> String {
     let bytes = decode_bytes(value.as_bytes(), Part::Cookie);
-    let decoded = Charset::UTF_8.decode(&bytes).or_else(|| fallback.and_then(|charset| charset.decode(&bytes)));
-    decoded.unwrap_or_else(|| crate::charset::latin1(&bytes)).into_owned()
+    let decoded = Charset::UTF_8
+        .decode(&bytes)
+        .or_else(|| fallback.and_then(|charset| charset.decode(&bytes)));
+    decoded
+        .unwrap_or_else(|| crate::charset::latin1(&bytes))
+        .into_owned()
 }
 
 #[cfg(test)]
@@ -210,11 +228,21 @@ mod tests {
 
     #[test]
     fn recorded_responses() {
-        let cookie = SetCookie { name: "p", value: "v", ..SetCookie::default() };
+        let cookie = SetCookie {
+            name: "p",
+            value: "v",
+            ..SetCookie::default()
+        };
         let show = |cookie: SetCookie<'_>| cookie.build().unwrap();
         assert_eq!(show(cookie.clone()), "p=\"v\"; HttpOnly; SameSite=Lax");
-        let odd = SetCookie { value: "a b;c,d=e\"fé", ..cookie.clone() };
-        assert_eq!(show(odd), "p=\"a%20b%3bc%2cd=e%22f%c3%a9\"; HttpOnly; SameSite=Lax");
+        let odd = SetCookie {
+            value: "a b;c,d=e\"fé",
+            ..cookie.clone()
+        };
+        assert_eq!(
+            show(odd),
+            "p=\"a%20b%3bc%2cd=e%22f%c3%a9\"; HttpOnly; SameSite=Lax"
+        );
         let all = SetCookie {
             value: "v 1",
             lifetime: Lifetime::from_expires(10, 1_700_000_000),
@@ -230,18 +258,57 @@ mod tests {
             show(all),
             "p=\"v%201\"; Max-Age=10; Domain=example.test; Path=/p; Secure; Discard; SameSite=Strict"
         );
-        let none = SetCookie { same_site: SameSite::None, ..cookie.clone() };
+        let none = SetCookie {
+            same_site: SameSite::None,
+            ..cookie.clone()
+        };
         assert!(show(none.clone()).ends_with("SameSite=Lax"));
-        assert!(show(SetCookie { secure: true, ..none }).ends_with("; Secure; HttpOnly; SameSite=None"));
-        let gone = SetCookie { value: "", lifetime: Lifetime::Expired, ..cookie.clone() };
-        assert_eq!(show(gone), "p=\"\"; Expires=Fri, 01-Jan-1980 01:00:00 GMT; HttpOnly; SameSite=Lax");
-        let ever = SetCookie { lifetime: Lifetime::from_expires(-1, 0), ..cookie.clone() };
-        assert_eq!(show(ever), "p=\"v\"; Expires=Wed, 09 Jan 1980 00:00:00 GMT; HttpOnly; SameSite=Lax");
-        assert_eq!(Lifetime::from_expires(2_100_000_000, 1_700_000_000), Lifetime::Seconds(400_000_000));
+        assert!(
+            show(SetCookie {
+                secure: true,
+                ..none
+            })
+            .ends_with("; Secure; HttpOnly; SameSite=None")
+        );
+        let gone = SetCookie {
+            value: "",
+            lifetime: Lifetime::Expired,
+            ..cookie.clone()
+        };
+        assert_eq!(
+            show(gone),
+            "p=\"\"; Expires=Fri, 01-Jan-1980 01:00:00 GMT; HttpOnly; SameSite=Lax"
+        );
+        let ever = SetCookie {
+            lifetime: Lifetime::from_expires(-1, 0),
+            ..cookie.clone()
+        };
+        assert_eq!(
+            show(ever),
+            "p=\"v\"; Expires=Wed, 09 Jan 1980 00:00:00 GMT; HttpOnly; SameSite=Lax"
+        );
+        assert_eq!(
+            Lifetime::from_expires(2_100_000_000, 1_700_000_000),
+            Lifetime::Seconds(400_000_000)
+        );
         for name in ["", "odd name;", "a=b"] {
-            assert!(SetCookie { name, ..cookie.clone() }.build().is_err());
+            assert!(
+                SetCookie {
+                    name,
+                    ..cookie.clone()
+                }
+                .build()
+                .is_err()
+            );
         }
-        assert!(SetCookie { path: "/;x", ..cookie.clone() }.build().is_err());
+        assert!(
+            SetCookie {
+                path: "/;x",
+                ..cookie.clone()
+            }
+            .build()
+            .is_err()
+        );
     }
 
     #[test]

@@ -1,8 +1,18 @@
 //! Dates of header fields (RFC 9110 section 5.6.7). Times are seconds since 1970 in UTC.
 
 const DAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
-const LONG_DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
-const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const LONG_DAYS: [&str; 7] = [
+    "Sunday",
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+];
+const MONTHS: [&str; 12] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+];
 
 /// The range of years four digits can show; times beyond are clamped when formatted.
 const FIRST: i64 = -62_167_219_200; // 0000-01-01
@@ -31,19 +41,38 @@ pub fn parse(text: &str, now: i64) -> Option<i64> {
     if comma && known(&DAYS) {
         // 06 Nov 1994 08:49:37
         separators(bytes, &[(2, b' '), (6, b' '), (11, b' ')])?;
-        return civil(number(bytes, 7, 4)?, month(bytes, 3)?, number(bytes, 0, 2)?, clock(bytes, 12)?);
+        return civil(
+            number(bytes, 7, 4)?,
+            month(bytes, 3)?,
+            number(bytes, 0, 2)?,
+            clock(bytes, 12)?,
+        );
     }
     if comma && known(&LONG_DAYS) {
         // 06-Nov-94 08:49:37
         separators(bytes, &[(2, b'-'), (6, b'-'), (9, b' ')])?;
         let year = full_year(number(bytes, 7, 2)?, now);
-        return civil(year, month(bytes, 3)?, number(bytes, 0, 2)?, clock(bytes, 10)?);
+        return civil(
+            year,
+            month(bytes, 3)?,
+            number(bytes, 0, 2)?,
+            clock(bytes, 10)?,
+        );
     }
     if !comma && known(&DAYS) {
         // Nov  6 08:49:37 1994
         separators(bytes, &[(3, b' '), (6, b' '), (15, b' ')])?;
-        let day = if bytes[4] == b' ' { number(bytes, 5, 1)? } else { number(bytes, 4, 2)? };
-        return civil(number(bytes, 16, 4)?, month(bytes, 0)?, day, clock(bytes, 7)?);
+        let day = if bytes[4] == b' ' {
+            number(bytes, 5, 1)?
+        } else {
+            number(bytes, 4, 2)?
+        };
+        return civil(
+            number(bytes, 16, 4)?,
+            month(bytes, 0)?,
+            day,
+            clock(bytes, 7)?,
+        );
     }
     None
 }
@@ -63,23 +92,35 @@ fn with_separator(seconds: i64, separator: char) -> String {
 }
 
 fn separators(bytes: &[u8], expected: &[(usize, u8)]) -> Option<()> {
-    expected.iter().all(|&(at, byte)| bytes.get(at) == Some(&byte)).then_some(())
+    expected
+        .iter()
+        .all(|&(at, byte)| bytes.get(at) == Some(&byte))
+        .then_some(())
 }
 
 fn number(bytes: &[u8], at: usize, digits: usize) -> Option<i64> {
     let digits = bytes.get(at..at + digits)?;
-    digits.iter().try_fold(0, |sum, b| b.is_ascii_digit().then(|| sum * 10 + i64::from(b - b'0')))
+    digits.iter().try_fold(0, |sum, b| {
+        b.is_ascii_digit().then(|| sum * 10 + i64::from(b - b'0'))
+    })
 }
 
 fn month(bytes: &[u8], at: usize) -> Option<i64> {
     let name = bytes.get(at..at + 3)?;
-    MONTHS.iter().position(|m| m.as_bytes().eq_ignore_ascii_case(name)).map(|at| at as i64 + 1)
+    MONTHS
+        .iter()
+        .position(|m| m.as_bytes().eq_ignore_ascii_case(name))
+        .map(|at| at as i64 + 1)
 }
 
 /// Seconds of the day; a leap second counts as the next minute's first.
 fn clock(bytes: &[u8], at: usize) -> Option<i64> {
     separators(bytes, &[(at + 2, b':'), (at + 5, b':')])?;
-    let (hour, minute, second) = (number(bytes, at, 2)?, number(bytes, at + 3, 2)?, number(bytes, at + 6, 2)?);
+    let (hour, minute, second) = (
+        number(bytes, at, 2)?,
+        number(bytes, at + 3, 2)?,
+        number(bytes, at + 6, 2)?,
+    );
     (hour < 24 && minute < 60 && second < 61).then_some(hour * 3600 + minute * 60 + second)
 }
 
@@ -120,8 +161,16 @@ fn date_of(days: i64) -> (i64, i64, i64) {
     let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year + year / 4 - year / 100);
     let shifted = (5 * of_year + 2) / 153;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    (year + era * 400 + i64::from(month <= 2), month, of_year - (153 * shifted + 2) / 5 + 1)
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
+    (
+        year + era * 400 + i64::from(month <= 2),
+        month,
+        of_year - (153 * shifted + 2) / 5 + 1,
+    )
 }
 
 #[cfg(test)]
@@ -169,7 +218,12 @@ mod tests {
         ] {
             assert_eq!(parse(text, NOW), None, "{text}");
         }
-        assert_eq!(parse("Sunday, 06-Nov-70 08:49:37 GMT", NOW).map(format).as_deref(), Some("Thu, 06 Nov 2070 08:49:37 GMT"));
+        assert_eq!(
+            parse("Sunday, 06-Nov-70 08:49:37 GMT", NOW)
+                .map(format)
+                .as_deref(),
+            Some("Thu, 06 Nov 2070 08:49:37 GMT")
+        );
         assert_eq!(format_cookie(315_536_400), "Tue, 01-Jan-1980 01:00:00 GMT");
     }
 

@@ -51,7 +51,11 @@ impl Part {
 
 /// Appends bytes, percent-encoded. `uppercase` is about the hexadecimal digits.
 pub fn encode_bytes(bytes: &[u8], part: Part, uppercase: bool, out: &mut String) {
-    let digits: &[u8; 16] = if uppercase || part == Part::Oauth1 { b"0123456789ABCDEF" } else { b"0123456789abcdef" };
+    let digits: &[u8; 16] = if uppercase || part == Part::Oauth1 {
+        b"0123456789ABCDEF"
+    } else {
+        b"0123456789abcdef"
+    };
     let safe = part.safe();
     out.reserve(bytes.len());
     for &byte in bytes {
@@ -85,7 +89,10 @@ pub fn decode_bytes(text: &[u8], part: Part) -> Cow<'_, [u8]> {
     while at < text.len() {
         match text[at] {
             b'+' if plus => out.push(b' '),
-            b'%' => match (text.get(at + 1).and_then(hex), text.get(at + 2).and_then(hex)) {
+            b'%' => match (
+                text.get(at + 1).and_then(hex),
+                text.get(at + 2).and_then(hex),
+            ) {
                 (Some(high), Some(low)) => {
                     out.push(high << 4 | low);
                     at += 2;
@@ -124,15 +131,24 @@ pub fn decode<'a>(
         // Nothing was encoded: what is text already needs no character set, unless it is a legacy one whose bytes came raw.
         Cow::Borrowed(_) if charset.is_utf8() || text.is_ascii() => Ok(Cow::Borrowed(text)),
         bytes => {
-            let decoded = charset.decode(&bytes).or_else(|| fallback.and_then(|c| c.decode(&bytes)));
-            decoded.map(|text| Cow::Owned(text.into_owned())).ok_or(InvalidText)
+            let decoded = charset
+                .decode(&bytes)
+                .or_else(|| fallback.and_then(|c| c.decode(&bytes)));
+            decoded
+                .map(|text| Cow::Owned(text.into_owned()))
+                .ok_or(InvalidText)
         }
     }
 }
 
 /// Several components: name/value pairs of a query, segments of a path, else simply one after the other.
 /// The error is the reference's message.
-pub fn encode_components(parts: &[&str], part: Part, charset: Charset, uppercase: bool) -> Result<String, &'static str> {
+pub fn encode_components(
+    parts: &[&str],
+    part: Part,
+    charset: Charset,
+    uppercase: bool,
+) -> Result<String, &'static str> {
     let separator = match part {
         Part::Query if parts.len() > 1 && parts.len() % 2 == 1 => {
             return Err("query encoding with multiple arguments requires name/value pairs");
@@ -164,7 +180,14 @@ mod tests {
     use proptest::prelude::*;
 
     const ALL: &str = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
-    const PARTS: [Part; 6] = [Part::Query, Part::Path, Part::FullPath, Part::Fragment, Part::Cookie, Part::Oauth1];
+    const PARTS: [Part; 6] = [
+        Part::Query,
+        Part::Path,
+        Part::FullPath,
+        Part::Fragment,
+        Part::Cookie,
+        Part::Oauth1,
+    ];
 
     fn code(text: &str, part: Part) -> String {
         encode(text, part, Charset::UTF_8, false)
@@ -173,23 +196,47 @@ mod tests {
     #[test]
     fn recorded_encodings() {
         for (part, expected) in [
-            (Part::Query, "!%22%23$%25%26'()*%2b%2c-./:%3b%3c%3d%3e?@%5b%5c%5d%5e_%60%7b%7c%7d~"),
-            (Part::Path, "!%22%23$%25&'()*+,-.%2f:%3b%3c%3d%3e%3f@%5b%5c%5d%5e_%60%7b%7c%7d~"),
-            (Part::FullPath, "!%22%23$%25&'()*+,-./:%3b%3c%3d%3e%3f@%5b%5c%5d%5e_%60%7b%7c%7d~"),
-            (Part::Fragment, "!%22%23$%25&'()*+,-./:;%3c=%3e?@%5b%5c%5d%5e_%60%7b%7c%7d~"),
+            (
+                Part::Query,
+                "!%22%23$%25%26'()*%2b%2c-./:%3b%3c%3d%3e?@%5b%5c%5d%5e_%60%7b%7c%7d~",
+            ),
+            (
+                Part::Path,
+                "!%22%23$%25&'()*+,-.%2f:%3b%3c%3d%3e%3f@%5b%5c%5d%5e_%60%7b%7c%7d~",
+            ),
+            (
+                Part::FullPath,
+                "!%22%23$%25&'()*+,-./:%3b%3c%3d%3e%3f@%5b%5c%5d%5e_%60%7b%7c%7d~",
+            ),
+            (
+                Part::Fragment,
+                "!%22%23$%25&'()*+,-./:;%3c=%3e?@%5b%5c%5d%5e_%60%7b%7c%7d~",
+            ),
             (Part::Cookie, "!%22#$%25&'()*+%2c-./:%3b<=>?@[%5c]^_`{|}~"),
-            (Part::Oauth1, "%21%22%23%24%25%26%27%28%29%2A%2B%2C-.%2F%3A%3B%3C%3D%3E%3F%40%5B%5C%5D%5E_%60%7B%7C%7D~"),
+            (
+                Part::Oauth1,
+                "%21%22%23%24%25%26%27%28%29%2A%2B%2C-.%2F%3A%3B%3C%3D%3E%3F%40%5B%5C%5D%5E_%60%7B%7C%7D~",
+            ),
         ] {
             assert_eq!(code(ALL, part), expected, "{part:?}");
         }
         assert_eq!(code("a b", Part::Query), "a+b");
         assert_eq!(code("a b", Part::Path), "a%20b");
-        assert_eq!(encode("é/ü ?", Part::Query, Charset::UTF_8, true), "%C3%A9/%C3%BC+?");
+        assert_eq!(
+            encode("é/ü ?", Part::Query, Charset::UTF_8, true),
+            "%C3%A9/%C3%BC+?"
+        );
         assert_eq!(encode("é", Part::Query, Charset::LATIN_1, false), "%e9");
         let pairs = |p: &[&str], part| encode_components(p, part, Charset::UTF_8, false);
         assert_eq!(pairs(&["1.5", "-3"], Part::Query).as_deref(), Ok("1.5=-3"));
-        assert_eq!(pairs(&["a", "b", "c", "d"], Part::Query).as_deref(), Ok("a=b&c=d"));
-        assert_eq!(pairs(&["dir", "file name"], Part::Path).as_deref(), Ok("dir/file%20name"));
+        assert_eq!(
+            pairs(&["a", "b", "c", "d"], Part::Query).as_deref(),
+            Ok("a=b&c=d")
+        );
+        assert_eq!(
+            pairs(&["dir", "file name"], Part::Path).as_deref(),
+            Ok("dir/file%20name")
+        );
         assert!(pairs(&["a", "b", "c"], Part::Query).is_err());
     }
 
@@ -197,17 +244,47 @@ mod tests {
     fn recorded_decodings() {
         let query = |text| decode(text, Part::Query, Charset::UTF_8, None).map(Cow::into_owned);
         for (text, expected) in [
-            ("a+b%20c", "a b c"), ("%", "%"), ("%4", "%4"), ("%zz", "%zz"), ("a%%20b", "a% b"), ("%u00e9", "%u00e9"),
-            ("é%20+", "é  "), ("%F0%9F%98%80", "😀"), ("a%00b", "a\0b"),
+            ("a+b%20c", "a b c"),
+            ("%", "%"),
+            ("%4", "%4"),
+            ("%zz", "%zz"),
+            ("a%%20b", "a% b"),
+            ("%u00e9", "%u00e9"),
+            ("é%20+", "é  "),
+            ("%F0%9F%98%80", "😀"),
+            ("a%00b", "a\0b"),
         ] {
             assert_eq!(query(text).as_deref(), Ok(expected), "{text}");
         }
-        for text in ["%E9", "a%80b", "%C3", "%C3%28", "%ED%A0%80", "%C0%80", "%F8%88%80%80%80"] {
+        for text in [
+            "%E9",
+            "a%80b",
+            "%C3",
+            "%C3%28",
+            "%ED%A0%80",
+            "%C0%80",
+            "%F8%88%80%80%80",
+        ] {
             assert_eq!(query(text), Err(InvalidText), "{text}");
         }
-        assert_eq!(decode("a+b", Part::Path, Charset::UTF_8, None).as_deref(), Ok("a+b"));
-        assert_eq!(decode("caf%E9", Part::Query, Charset::UTF_8, Some(Charset::LATIN_1)).as_deref(), Ok("café"));
-        assert_eq!(decode("%C3%A9", Part::Query, Charset::LATIN_1, None).as_deref(), Ok("Ã©"));
+        assert_eq!(
+            decode("a+b", Part::Path, Charset::UTF_8, None).as_deref(),
+            Ok("a+b")
+        );
+        assert_eq!(
+            decode(
+                "caf%E9",
+                Part::Query,
+                Charset::UTF_8,
+                Some(Charset::LATIN_1)
+            )
+            .as_deref(),
+            Ok("café")
+        );
+        assert_eq!(
+            decode("%C3%A9", Part::Query, Charset::LATIN_1, None).as_deref(),
+            Ok("Ã©")
+        );
     }
 
     proptest! {

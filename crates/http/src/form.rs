@@ -22,9 +22,13 @@ pub enum Kind {
 /// Tells from the content type whether a body is a form. Case of the type does not matter.
 pub fn kind(content_type: &str) -> Kind {
     match crate::charset::media_type(content_type).as_str() {
-        "application/x-www-form-urlencoded" => Kind::Urlencoded(crate::charset::of_type(content_type)),
+        "application/x-www-form-urlencoded" => {
+            Kind::Urlencoded(crate::charset::of_type(content_type))
+        }
         "multipart/form-data" => match crate::syntax::parameter(content_type, "boundary") {
-            Some(boundary) if !boundary.is_empty() && boundary.len() <= 200 => Kind::Multipart(boundary),
+            Some(boundary) if !boundary.is_empty() && boundary.len() <= 200 => {
+                Kind::Multipart(boundary)
+            }
             _ => Kind::Other,
         },
         "application/json" => Kind::Json,
@@ -36,13 +40,21 @@ pub fn kind(content_type: &str) -> Kind {
 ///
 /// `&` separates, `;` does not; nothing is trimmed; empty fields count, so that the empty query has one. Fails with the
 /// first field that is no text in `charset`, nor in `fallback`.
-pub fn parse_query(query: &[u8], charset: Charset, fallback: Option<Charset>, set: &mut Set) -> Result<(), InvalidText> {
+pub fn parse_query(
+    query: &[u8],
+    charset: Charset,
+    fallback: Option<Charset>,
+    set: &mut Set,
+) -> Result<(), InvalidText> {
     for field in query.split(|&b| b == b'&') {
         let (key, value) = match memchr(b'=', field) {
             Some(at) => (&field[..at], &field[at + 1..]),
             None => (field, &b""[..]),
         };
-        set.put(decode(key, charset, fallback)?, decode(value, charset, fallback)?);
+        set.put(
+            decode(key, charset, fallback)?,
+            decode(value, charset, fallback)?,
+        );
     }
     Ok(())
 }
@@ -51,7 +63,12 @@ pub fn parse_query(query: &[u8], charset: Charset, fallback: Option<Charset>, se
 ///
 /// Unlike [`parse_query`], an empty form has no fields, and a field `_charset_` names the character set of all fields
 /// (HTML living standard, section 4.10.21.8), before `charset`.
-pub fn parse_form(form: &[u8], charset: Charset, fallback: Option<Charset>, set: &mut Set) -> Result<(), InvalidText> {
+pub fn parse_form(
+    form: &[u8],
+    charset: Charset,
+    fallback: Option<Charset>,
+    set: &mut Set,
+) -> Result<(), InvalidText> {
     if form.is_empty() {
         return Ok(());
     }
@@ -59,7 +76,10 @@ pub fn parse_form(form: &[u8], charset: Charset, fallback: Option<Charset>, set:
 }
 
 /// Writes fields as a query.
-pub fn encode_query<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>, charset: Charset) -> String {
+pub fn encode_query<'a>(
+    fields: impl IntoIterator<Item = (&'a str, &'a str)>,
+    charset: Charset,
+) -> String {
     let mut out = String::new();
     for (at, (key, value)) in fields.into_iter().enumerate() {
         if at > 0 {
@@ -73,13 +93,21 @@ pub fn encode_query<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>, ch
 }
 
 fn own_charset(form: &[u8]) -> Option<Charset> {
-    let value = form.split(|&b| b == b'&').find_map(|field| field.strip_prefix(b"_charset_="))?;
+    let value = form
+        .split(|&b| b == b'&')
+        .find_map(|field| field.strip_prefix(b"_charset_="))?;
     Charset::for_name(std::str::from_utf8(&decode_bytes(value, Part::Query)).ok()?)
 }
 
-fn decode(bytes: &[u8], charset: Charset, fallback: Option<Charset>) -> Result<String, InvalidText> {
+fn decode(
+    bytes: &[u8],
+    charset: Charset,
+    fallback: Option<Charset>,
+) -> Result<String, InvalidText> {
     let bytes = decode_bytes(bytes, Part::Query);
-    let text = charset.decode(&bytes).or_else(|| fallback.and_then(|charset| charset.decode(&bytes)));
+    let text = charset
+        .decode(&bytes)
+        .or_else(|| fallback.and_then(|charset| charset.decode(&bytes)));
     text.map(Cow::into_owned).ok_or(InvalidText)
 }
 
@@ -91,11 +119,18 @@ mod tests {
     fn query(text: &[u8]) -> Result<Vec<(String, String)>, InvalidText> {
         let mut set = Set::new("parseq");
         parse_query(text, Charset::UTF_8, None, &mut set)?;
-        Ok(set.iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect())
+        Ok(set
+            .iter()
+            .map(|(k, v)| (k.to_owned(), v.to_owned()))
+            .collect())
     }
 
     fn shown(text: &str) -> String {
-        query(text.as_bytes()).unwrap().iter().map(|(k, v)| format!("<{k}>=<{v}>")).collect()
+        query(text.as_bytes())
+            .unwrap()
+            .iter()
+            .map(|(k, v)| format!("<{k}>=<{v}>"))
+            .collect()
     }
 
     #[test]
@@ -125,13 +160,25 @@ mod tests {
             parse_form(text, charset, fallback, &mut set).map(|()| set.format(false, "", "="))
         };
         let mut set = Set::new("form");
-        parse_form(b"_charset_=iso-8859-1&v=%E9", Charset::UTF_8, None, &mut set).unwrap();
+        parse_form(
+            b"_charset_=iso-8859-1&v=%E9",
+            Charset::UTF_8,
+            None,
+            &mut set,
+        )
+        .unwrap();
         assert_eq!(set.get("v"), Some("é"));
         assert!(form(b"", Charset::UTF_8, None).is_ok());
         assert!(form(b"v=\xe9", Charset::UTF_8, Some(Charset::LATIN_1)).is_ok());
-        assert_eq!(kind("APPLICATION/x-www-form-urlencoded; charset=x"), Kind::Urlencoded(Some("x".into())));
+        assert_eq!(
+            kind("APPLICATION/x-www-form-urlencoded; charset=x"),
+            Kind::Urlencoded(Some("x".into()))
+        );
         assert_eq!(kind("application/x-www-form-urlencodedx"), Kind::Other);
-        assert_eq!(kind("multipart/form-data; boundary=\"XbX\"; charset=utf-8"), Kind::Multipart("XbX".into()));
+        assert_eq!(
+            kind("multipart/form-data; boundary=\"XbX\"; charset=utf-8"),
+            Kind::Multipart("XbX".into())
+        );
         assert_eq!(kind("multipart/form-data"), Kind::Other);
     }
 

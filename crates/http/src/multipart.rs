@@ -20,7 +20,11 @@ pub struct PartLimits {
 
 impl Default for PartLimits {
     fn default() -> Self {
-        PartLimits { max_header: 16 * 1024, max_parts: 10_000, max_field: 16 * 1024 * 1024 }
+        PartLimits {
+            max_header: 16 * 1024,
+            max_parts: 10_000,
+            max_field: 16 * 1024 * 1024,
+        }
     }
 }
 
@@ -41,7 +45,9 @@ pub enum MultipartError {
 impl std::fmt::Display for MultipartError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            MultipartError::Malformed { reason, offset } => write!(f, "multipart/form-data: {reason} at byte {offset}"),
+            MultipartError::Malformed { reason, offset } => {
+                write!(f, "multipart/form-data: {reason} at byte {offset}")
+            }
             MultipartError::Io(error) => write!(f, "multipart/form-data: {error}"),
         }
     }
@@ -116,14 +122,25 @@ impl Part {
 }
 
 /// Parses a whole body; contents of files are left where they are and described by offset and length.
-pub fn parts(body: impl Read, boundary: &str, limits: &PartLimits) -> Result<Vec<Part>, MultipartError> {
+pub fn parts(
+    body: impl Read,
+    boundary: &str,
+    limits: &PartLimits,
+) -> Result<Vec<Part>, MultipartError> {
     let mut found: Vec<Part> = Vec::new();
     stream(body, boundary, limits, |event| {
         match (event, found.last_mut()) {
-            (Event::Begin(head), _) => found.push(Part { head, length: 0, content: Vec::new() }),
+            (Event::Begin(head), _) => found.push(Part {
+                head,
+                length: 0,
+                content: Vec::new(),
+            }),
             (Event::Data(data), Some(part)) if !part.head.is_file() => {
                 if part.content.len() + data.len() > limits.max_field {
-                    return Err(io::Error::other(format!("a field is longer than {} bytes", limits.max_field)));
+                    return Err(io::Error::other(format!(
+                        "a field is longer than {} bytes",
+                        limits.max_field
+                    )));
                 }
                 part.content.extend_from_slice(data);
             }
@@ -225,16 +242,28 @@ impl Parser {
     }
 
     /// Ends the body; an error if a part was not closed.
-    pub fn finish(mut self, sink: &mut impl FnMut(Event<'_>) -> io::Result<()>) -> Result<(), MultipartError> {
+    pub fn finish(
+        mut self,
+        sink: &mut impl FnMut(Event<'_>) -> io::Result<()>,
+    ) -> Result<(), MultipartError> {
         self.run(true, sink)?;
         match self.state {
             State::Preamble | State::Epilogue => Ok(()),
-            State::Head => Err(self.malformed(format!("the header of part {} has no end", self.parts + 1), 0)),
-            State::Content => Err(self.malformed(format!("part {} has no closing boundary", self.parts), 0)),
+            State::Head => Err(self.malformed(
+                format!("the header of part {} has no end", self.parts + 1),
+                0,
+            )),
+            State::Content => {
+                Err(self.malformed(format!("part {} has no closing boundary", self.parts), 0))
+            }
         }
     }
 
-    fn run(&mut self, last: bool, sink: &mut impl FnMut(Event<'_>) -> io::Result<()>) -> Result<(), MultipartError> {
+    fn run(
+        &mut self,
+        last: bool,
+        sink: &mut impl FnMut(Event<'_>) -> io::Result<()>,
+    ) -> Result<(), MultipartError> {
         let mut at = 0;
         loop {
             let before = (at, self.state);
@@ -268,7 +297,11 @@ impl Parser {
                 Some(lf) => (lf - usize::from(lf > 0 && rest[lf - 1] == b'\r'), lf + 1),
                 None => {
                     // Keep what may be the beginning of CR LF and a delimiter.
-                    let keep = if last { 0 } else { (self.delimiter.len() + 1).min(rest.len()) };
+                    let keep = if last {
+                        0
+                    } else {
+                        (self.delimiter.len() + 1).min(rest.len())
+                    };
                     let n = rest.len() - keep;
                     return self.pass(at, n, sink);
                 }
@@ -325,7 +358,9 @@ impl Parser {
         let mut lines: Vec<&[u8]> = Vec::new();
         let mut used = 0;
         let complete = loop {
-            let Some(n) = memchr(b'\n', &rest[used..]) else { break false };
+            let Some(n) = memchr(b'\n', &rest[used..]) else {
+                break false;
+            };
             let line = &rest[used..used + n];
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             used += n + 1;
@@ -336,7 +371,10 @@ impl Parser {
         };
         let too_long = used.max(if complete { 0 } else { rest.len() }) > self.limits.max_header;
         if too_long {
-            return Err(self.malformed(format!("the header of part {} is too long", self.parts + 1), *at));
+            return Err(self.malformed(
+                format!("the header of part {} is too long", self.parts + 1),
+                *at,
+            ));
         }
         if !complete {
             return Ok(());
@@ -346,22 +384,33 @@ impl Parser {
         }
         let headers = match part_fields(&lines) {
             Ok(headers) => headers,
-            Err(reason) => return Err(self.malformed(format!("part {}: {reason}", self.parts + 1), *at)),
+            Err(reason) => {
+                return Err(self.malformed(format!("part {}: {reason}", self.parts + 1), *at));
+            }
         };
         *at += used;
         let disposition = headers.get("content-disposition").unwrap_or_default();
         let name = disposition_parameter(disposition, "name");
-        let filename = extended_filename(disposition).or_else(|| disposition_parameter(disposition, "filename"));
+        let filename = extended_filename(disposition)
+            .or_else(|| disposition_parameter(disposition, "filename"));
         self.parts += 1;
         self.length = 0;
         self.line_start = true;
         self.state = State::Content;
-        sink(Event::Begin(PartHead { name, filename, offset: self.position + *at as u64, headers }))?;
+        sink(Event::Begin(PartHead {
+            name,
+            filename,
+            offset: self.position + *at as u64,
+            headers,
+        }))?;
         Ok(())
     }
 
     fn malformed(&self, reason: String, at: usize) -> MultipartError {
-        MultipartError::Malformed { reason, offset: self.position + at as u64 }
+        MultipartError::Malformed {
+            reason,
+            offset: self.position + at as u64,
+        }
     }
 }
 
@@ -373,11 +422,16 @@ fn prefixes(text: &[u8], word: &[u8]) -> bool {
 
 /// Looks at what follows a boundary of `boundary` bytes (dashes included) at the beginning of `line`.
 fn delimiter_line(line: &[u8], boundary: usize, last: bool) -> Line {
-    let Some(after) = line.get(boundary..) else { return if last { Line::No } else { Line::More } };
+    let Some(after) = line.get(boundary..) else {
+        return if last { Line::No } else { Line::More };
+    };
     if after.starts_with(b"--") {
         return Line::Close(boundary + 2);
     }
-    let blanks = after.iter().take_while(|&&b| b == b' ' || b == b'\t').count();
+    let blanks = after
+        .iter()
+        .take_while(|&&b| b == b' ' || b == b'\t')
+        .count();
     if blanks > MAX_PADDING {
         return Line::No;
     }
@@ -402,7 +456,8 @@ fn part_fields(lines: &[&[u8]]) -> Result<Set, String> {
     }
     let mut headers = Set::new_nocase("part");
     for field in joined {
-        let colon = memchr(b':', &field).ok_or_else(|| format!("no colon in header line \"{}\"", excerpt(&field)))?;
+        let colon = memchr(b':', &field)
+            .ok_or_else(|| format!("no colon in header line \"{}\"", excerpt(&field)))?;
         let name = trim_ows(&field[..colon]);
         if name.is_empty() || field.contains(&0) {
             return Err(format!("malformed header line \"{}\"", excerpt(&field)));
@@ -413,7 +468,11 @@ fn part_fields(lines: &[&[u8]]) -> Result<Set, String> {
 }
 
 fn excerpt(line: &[u8]) -> String {
-    line.iter().take(60).flat_map(|b| b.escape_ascii()).map(char::from).collect()
+    line.iter()
+        .take(60)
+        .flat_map(|b| b.escape_ascii())
+        .map(char::from)
+        .collect()
 }
 
 /// Like [`crate::syntax::parameter`], but only `\"` is an escape: browsers of old sent `C:\dir\file`.
@@ -424,7 +483,9 @@ fn disposition_parameter(disposition: &str, name: &str) -> Option<String> {
             return None;
         }
         let value = trim_ows_str(value);
-        let Some(quoted) = value.strip_prefix('"') else { return Some(value.to_owned()) };
+        let Some(quoted) = value.strip_prefix('"') else {
+            return Some(value.to_owned());
+        };
         let mut out = String::with_capacity(quoted.len());
         let mut chars = quoted.chars().peekable();
         while let Some(c) = chars.next() {
@@ -444,7 +505,9 @@ fn extended_filename(disposition: &str) -> Option<String> {
     let (charset, rest) = value.split_once('\'')?;
     let (_language, coded) = rest.split_once('\'')?;
     let bytes = decode_bytes(coded.as_bytes(), UrlPart::Path);
-    Charset::for_name(charset)?.decode(&bytes).map(|text| text.into_owned())
+    Charset::for_name(charset)?
+        .decode(&bytes)
+        .map(|text| text.into_owned())
 }
 
 #[cfg(test)]
@@ -465,7 +528,11 @@ mod tests {
             if !part.head.is_file() {
                 assert_eq!(part.content, content.as_bytes());
             }
-            out.push(format!("{:?} {:?} {content:?}", part.head.name.unwrap_or_default(), part.head.filename));
+            out.push(format!(
+                "{:?} {:?} {content:?}",
+                part.head.name.unwrap_or_default(),
+                part.head.filename
+            ));
         }
         out.join("; ")
     }
@@ -478,12 +545,26 @@ mod tests {
     fn recorded_uploads() {
         let file = "\"file\" Some(\"x.txt\") \"file content\\n\"";
         let field = "\"a\" None \"1\"";
-        assert_eq!(shown(&format!("{FIELD}{FILE}--XbX--\r\n")), format!("{field}; {file}"));
-        assert_eq!(shown(&format!("ignored preamble\r\n{FIELD}--XbX--\r\nepilogue\r\n")), field);
+        assert_eq!(
+            shown(&format!("{FIELD}{FILE}--XbX--\r\n")),
+            format!("{field}; {file}")
+        );
+        assert_eq!(
+            shown(&format!(
+                "ignored preamble\r\n{FIELD}--XbX--\r\nepilogue\r\n"
+            )),
+            field
+        );
         assert_eq!(shown(&format!("{FIELD}--XbX--")), field);
-        assert_eq!(shown(&format!("{FIELD}{FILE}--XbX--\r\n").replace("\r\n", "\n")), format!("{field}; {file}"));
+        assert_eq!(
+            shown(&format!("{FIELD}{FILE}--XbX--\r\n").replace("\r\n", "\n")),
+            format!("{field}; {file}")
+        );
         let inside = "--XbX\r\nContent-Disposition: form-data; name=\"f\"; filename=\"x\"\r\n\r\na --XbX b\r\n-XbX\r\n--XbXy\r\n--XbX--\r\n";
-        assert_eq!(shown(inside), "\"f\" Some(\"x\") \"a --XbX b\\r\\n-XbX\\r\\n--XbXy\"");
+        assert_eq!(
+            shown(inside),
+            "\"f\" Some(\"x\") \"a --XbX b\\r\\n-XbX\\r\\n--XbXy\""
+        );
         let empty = "--XbX\r\nContent-Disposition: form-data; name=\"f\"; filename=\"\"\r\n\r\n\r\n--XbX--\r\n";
         assert_eq!(shown(empty), "\"f\" Some(\"\") \"\"");
         assert_eq!(shown(""), "");
@@ -493,10 +574,22 @@ mod tests {
     #[test]
     fn dispositions() {
         let name = |text: &str| disposition_parameter(text, "filename");
-        assert_eq!(name("form-data; name=file; filename=plain.txt").as_deref(), Some("plain.txt"));
-        assert_eq!(name("form-data; filename=\"C:\\dir\\x.txt\"").as_deref(), Some("C:\\dir\\x.txt"));
-        assert_eq!(name("form-data; filename=\"a\\\"b.txt\"").as_deref(), Some("a\"b.txt"));
-        assert_eq!(extended_filename("x; filename*=UTF-8''na%C3%AFve.txt").as_deref(), Some("naïve.txt"));
+        assert_eq!(
+            name("form-data; name=file; filename=plain.txt").as_deref(),
+            Some("plain.txt")
+        );
+        assert_eq!(
+            name("form-data; filename=\"C:\\dir\\x.txt\"").as_deref(),
+            Some("C:\\dir\\x.txt")
+        );
+        assert_eq!(
+            name("form-data; filename=\"a\\\"b.txt\"").as_deref(),
+            Some("a\"b.txt")
+        );
+        assert_eq!(
+            extended_filename("x; filename*=UTF-8''na%C3%AFve.txt").as_deref(),
+            Some("naïve.txt")
+        );
     }
 
     #[test]
@@ -505,25 +598,53 @@ mod tests {
         let found = all(body).unwrap();
         assert_eq!(found[0].text(Charset::UTF_8, None).as_deref(), Some("café"));
         assert_eq!(found[1].text(Charset::UTF_8, None), None);
-        assert_eq!(found[1].text(Charset::UTF_8, Some(Charset::LATIN_1)).as_deref(), Some("café"));
+        assert_eq!(
+            found[1]
+                .text(Charset::UTF_8, Some(Charset::LATIN_1))
+                .as_deref(),
+            Some("café")
+        );
     }
 
     #[test]
     fn malformed_bodies_name_the_place() {
         for (body, message) in [
             (format!("{FIELD}{FILE}"), "part 2 has no closing boundary"),
-            ("--XbX\r\nContent-Disposition: x\r\n".to_owned(), "the header of part 1 has no end"),
-            ("--XbX\r\nnonsense\r\n\r\n\r\n--XbX--".to_owned(), "no colon in header line \"nonsense\" at byte 7"),
-            (format!("--XbX\r\nA: {}\r\n\r\n", "x".repeat(20_000)), "too long"),
+            (
+                "--XbX\r\nContent-Disposition: x\r\n".to_owned(),
+                "the header of part 1 has no end",
+            ),
+            (
+                "--XbX\r\nnonsense\r\n\r\n\r\n--XbX--".to_owned(),
+                "no colon in header line \"nonsense\" at byte 7",
+            ),
+            (
+                format!("--XbX\r\nA: {}\r\n\r\n", "x".repeat(20_000)),
+                "too long",
+            ),
         ] {
             let error = all(body.as_bytes()).unwrap_err().to_string();
             assert!(error.contains(message), "{error}");
         }
-        let limits = PartLimits { max_parts: 1, max_field: 3, ..PartLimits::default() };
+        let limits = PartLimits {
+            max_parts: 1,
+            max_field: 3,
+            ..PartLimits::default()
+        };
         let two = format!("{FIELD}{FIELD}--XbX--");
-        assert!(parts(two.as_bytes(), "XbX", &limits).unwrap_err().to_string().contains("more than 1 parts"));
+        assert!(
+            parts(two.as_bytes(), "XbX", &limits)
+                .unwrap_err()
+                .to_string()
+                .contains("more than 1 parts")
+        );
         let long = FIELD.replace("\r\n1\r\n", "\r\n1234\r\n") + "--XbX--";
-        assert!(parts(long.as_bytes(), "XbX", &limits).unwrap_err().to_string().contains("longer than 3"));
+        assert!(
+            parts(long.as_bytes(), "XbX", &limits)
+                .unwrap_err()
+                .to_string()
+                .contains("longer than 3")
+        );
     }
 
     /// Events with adjacent data joined.
@@ -534,7 +655,9 @@ mod tests {
             match event {
                 Event::Begin(head) => out.push(format!("begin {:?} {}", head.name, head.offset)),
                 Event::Data(bytes) => data.extend_from_slice(bytes),
-                Event::End(length) => out.push(format!("end {length} {:?}", std::mem::take(&mut data))),
+                Event::End(length) => {
+                    out.push(format!("end {length} {:?}", std::mem::take(&mut data)))
+                }
             }
             Ok(())
         };
@@ -546,7 +669,8 @@ mod tests {
             Ok(())
         };
         let fed: Result<(), MultipartError> = run();
-        fed.and_then(|()| parser.finish(&mut sink)).map_err(|error| error.to_string())?;
+        fed.and_then(|()| parser.finish(&mut sink))
+            .map_err(|error| error.to_string())?;
         Ok(out)
     }
 

@@ -41,13 +41,19 @@ pub enum Ranges {
 /// Evaluates the value of a Range field for content of `size` bytes. Only GET has ranges (section 14.2), which the
 /// caller has checked; a malformed field or an unknown unit is ignored.
 pub fn parse(value: &str, size: u64) -> Ranges {
-    let Some((unit, set)) = value.split_once('=') else { return Ranges::Whole };
+    let Some((unit, set)) = value.split_once('=') else {
+        return Ranges::Whole;
+    };
     if !unit.eq_ignore_ascii_case("bytes") || set.starts_with([' ', '\t']) {
         return Ranges::Whole;
     }
     let mut ranges: Vec<ByteRange> = Vec::new();
     let mut specified = 0;
-    for spec in set.split(',').map(trim_ows_str).filter(|spec| !spec.is_empty()) {
+    for spec in set
+        .split(',')
+        .map(trim_ows_str)
+        .filter(|spec| !spec.is_empty())
+    {
         specified += 1;
         if specified > 16 * MAX_RANGES {
             return Ranges::Whole;
@@ -74,7 +80,12 @@ pub fn unsatisfied(size: u64) -> String {
 /// Whether the condition of If-Range holds (section 13.1.5), so that Range is evaluated.
 ///
 /// A date must equal the modification time exactly, an entity tag must be strong and equal.
-pub fn if_range_holds(value: &str, etag: Option<&str>, last_modified: Option<i64>, now: i64) -> bool {
+pub fn if_range_holds(
+    value: &str,
+    etag: Option<&str>,
+    last_modified: Option<i64>,
+    now: i64,
+) -> bool {
     let value = value.trim();
     if value.starts_with('"') {
         return etag == Some(value);
@@ -83,9 +94,17 @@ pub fn if_range_holds(value: &str, etag: Option<&str>, last_modified: Option<i64
 }
 
 /// What stands before the bytes of a part of multipart/byteranges; `first` if none was written before it.
-pub fn part_head(boundary: &str, content_type: &str, range: ByteRange, size: u64, first: bool) -> String {
+pub fn part_head(
+    boundary: &str,
+    content_type: &str,
+    range: ByteRange,
+    size: u64,
+    first: bool,
+) -> String {
     let lead = if first { "" } else { "\r\n" };
-    let clean = |text: &str| String::from_utf8_lossy(trim_ows(text.as_bytes())).replace(['\r', '\n', '\0'], " ");
+    let clean = |text: &str| {
+        String::from_utf8_lossy(trim_ows(text.as_bytes())).replace(['\r', '\n', '\0'], " ")
+    };
     format!(
         "{lead}--{boundary}\r\ncontent-type: {}\r\ncontent-range: {}\r\n\r\n",
         clean(content_type),
@@ -99,7 +118,12 @@ pub fn closing(boundary: &str) -> String {
 }
 
 /// The length of a whole multipart/byteranges body.
-pub fn multipart_length(boundary: &str, content_type: &str, ranges: &[ByteRange], size: u64) -> u64 {
+pub fn multipart_length(
+    boundary: &str,
+    content_type: &str,
+    ranges: &[ByteRange],
+    size: u64,
+) -> u64 {
     let parts = ranges.iter().enumerate().map(|(at, &range)| {
         part_head(boundary, content_type, range, size, at == 0).len() as u64 + range.length()
     });
@@ -113,7 +137,10 @@ fn parse_spec(spec: &str, size: u64) -> Option<Option<ByteRange>> {
         (true, true) => None,
         (true, false) => {
             let length = number(last)?.min(size);
-            Some((length > 0).then_some(ByteRange { start: size - length, end: size }))
+            Some((length > 0).then_some(ByteRange {
+                start: size - length,
+                end: size,
+            }))
         }
         (false, open) => {
             let start = number(first)?;
@@ -121,7 +148,10 @@ fn parse_spec(spec: &str, size: u64) -> Option<Option<ByteRange>> {
             if last < start {
                 return None;
             }
-            Some((start < size).then(|| ByteRange { start, end: last.saturating_add(1).min(size) }))
+            Some((start < size).then(|| ByteRange {
+                start,
+                end: last.saturating_add(1).min(size),
+            }))
         }
     }
 }
@@ -141,7 +171,10 @@ fn merge(ranges: &mut Vec<ByteRange>, mut range: ByteRange) {
     while at < ranges.len() {
         let have = ranges[at];
         if range.start <= have.end && have.start <= range.end {
-            range = ByteRange { start: range.start.min(have.start), end: range.end.max(have.end) };
+            range = ByteRange {
+                start: range.start.min(have.start),
+                end: range.end.max(have.end),
+            };
             ranges.remove(at);
             // A grown range may touch an earlier one now.
             place = Some(place.unwrap_or(at).min(at));
@@ -162,9 +195,11 @@ mod tests {
         match parse(value, size) {
             Ranges::Whole => "whole".into(),
             Ranges::Unsatisfiable => "416".into(),
-            Ranges::Parts(parts) => {
-                parts.iter().map(|r| format!("{}-{}", r.start, r.end - 1)).collect::<Vec<_>>().join(",")
-            }
+            Ranges::Parts(parts) => parts
+                .iter()
+                .map(|r| format!("{}-{}", r.start, r.end - 1))
+                .collect::<Vec<_>>()
+                .join(","),
         }
     }
 
@@ -210,16 +245,27 @@ mod tests {
         let date = "Thu, 02 Jan 2020 03:04:05 GMT";
         let time = date::parse(date, 0);
         assert!(if_range_holds(date, None, time, 0));
-        assert!(!if_range_holds("Fri, 03 Jan 2020 00:00:00 GMT", None, time, 0));
+        assert!(!if_range_holds(
+            "Fri, 03 Jan 2020 00:00:00 GMT",
+            None,
+            time,
+            0
+        ));
         assert!(if_range_holds("\"a\"", Some("\"a\""), None, 0));
         for bad in ["W/\"a\"", "\"b\"", "nonsense", ""] {
             assert!(!if_range_holds(bad, Some("\"a\""), time, 0), "{bad}");
         }
         let range = ByteRange { start: 10, end: 15 };
         let head = part_head("B", "text/plain", range, 1000, false);
-        assert_eq!(head, "\r\n--B\r\ncontent-type: text/plain\r\ncontent-range: bytes 10-14/1000\r\n\r\n");
+        assert_eq!(
+            head,
+            "\r\n--B\r\ncontent-type: text/plain\r\ncontent-range: bytes 10-14/1000\r\n\r\n"
+        );
         let length = part_head("B", "text/plain", range, 1000, true).len() + 5 + closing("B").len();
-        assert_eq!(multipart_length("B", "text/plain", &[range], 1000), length as u64);
+        assert_eq!(
+            multipart_length("B", "text/plain", &[range], 1000),
+            length as u64
+        );
     }
 
     proptest! {

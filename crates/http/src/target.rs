@@ -46,26 +46,52 @@ pub struct Target {
 pub fn parse(method: &str, target: &str) -> Result<Target, Refusal> {
     if target == "*" {
         let (path, segments) = (String::from("*"), Vec::new());
-        return Ok(Target { form: Form::Asterisk, path, segments, query: None, fragment: None });
+        return Ok(Target {
+            form: Form::Asterisk,
+            path,
+            segments,
+            query: None,
+            fragment: None,
+        });
     }
     if method == "CONNECT" && !target.starts_with('/') {
         let authority = host::parse(target).map_err(Refusal::bad)?;
         let (path, segments) = (String::new(), Vec::new());
-        return Ok(Target { form: Form::Authority(authority), path, segments, query: None, fragment: None });
+        return Ok(Target {
+            form: Form::Authority(authority),
+            path,
+            segments,
+            query: None,
+            fragment: None,
+        });
     }
     let (rest, fragment) = split_at(target, '#');
     let (rest, query) = split_at(rest, '?');
     let (form, path) = if rest.starts_with('/') {
         (Form::Origin, rest)
     } else {
-        let (scheme, rest) = rest.split_once("://").ok_or_else(|| Refusal::bad("the request target is malformed"))?;
+        let (scheme, rest) = rest
+            .split_once("://")
+            .ok_or_else(|| Refusal::bad("the request target is malformed"))?;
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         // RFC 9110 section 4.2.4: user information is a fault, an empty host too.
         let authority = host::parse(authority).map_err(Refusal::bad)?;
-        (Form::Absolute { scheme: scheme.to_ascii_lowercase(), authority }, if path.is_empty() { "/" } else { path })
+        (
+            Form::Absolute {
+                scheme: scheme.to_ascii_lowercase(),
+                authority,
+            },
+            if path.is_empty() { "/" } else { path },
+        )
     };
     let (path, segments) = normalise(path)?;
-    Ok(Target { form, path, segments, query: query.map(str::to_owned), fragment: fragment.map(str::to_owned) })
+    Ok(Target {
+        form,
+        path,
+        segments,
+        query: query.map(str::to_owned),
+        fragment: fragment.map(str::to_owned),
+    })
 }
 
 /// Decodes and normalises an encoded path that begins with a slash: the path as text and its segments.
@@ -77,7 +103,8 @@ pub fn normalise(encoded: &str) -> Result<(String, Vec<String>), Refusal> {
     let mut directory = true;
     for raw in encoded.split('/') {
         let decoded = decode_bytes(raw.as_bytes(), Part::Path);
-        let text = std::str::from_utf8(&decoded).map_err(|_| Refusal::bad("the path is not UTF-8 when decoded"))?;
+        let text = std::str::from_utf8(&decoded)
+            .map_err(|_| Refusal::bad("the path is not UTF-8 when decoded"))?;
         if text.contains('\0') {
             return Err(Refusal::bad("the path has an encoded NUL"));
         }
@@ -117,11 +144,16 @@ fn split_at(text: &str, mark: char) -> (&str, Option<&str>) {
 /// Adds a decoded segment, which may hold slashes that were encoded. They are kept together unless one of the pieces
 /// says something about directories. Returns whether the path, if it ended here, would be that of a directory.
 fn push_segment(text: &str, segments: &mut Vec<String>) -> bool {
-    if text.contains('/') && !text.split('/').any(|piece| matches!(piece, "" | "." | "..")) {
+    if text.contains('/')
+        && !text
+            .split('/')
+            .any(|piece| matches!(piece, "" | "." | ".."))
+    {
         segments.push(text.to_owned());
         return false;
     }
-    text.split('/').fold(true, |_, piece| push_piece(piece, segments))
+    text.split('/')
+        .fold(true, |_, piece| push_piece(piece, segments))
 }
 
 fn push_piece(piece: &str, segments: &mut Vec<String>) -> bool {
@@ -187,10 +219,23 @@ mod tests {
             ("/", "/", ""),
         ] {
             let have = get(target).unwrap();
-            assert_eq!((have.path.as_str(), have.segments.join("|").as_str()), (path, segments), "{target}");
+            assert_eq!(
+                (have.path.as_str(), have.segments.join("|").as_str()),
+                (path, segments),
+                "{target}"
+            );
             assert_eq!(normalise_decoded(&have.path), have.path);
         }
-        for target in ["/..\\x", "/..%5cx", "/x%00.html", "/%c0%ae%c0%ae/x", "/caf%E9", "http:///x", "http://u@h/", "/%C0%AF"] {
+        for target in [
+            "/..\\x",
+            "/..%5cx",
+            "/x%00.html",
+            "/%c0%ae%c0%ae/x",
+            "/caf%E9",
+            "http:///x",
+            "http://u@h/",
+            "/%C0%AF",
+        ] {
             assert_eq!(get(target), Err(400), "{target}");
         }
     }
@@ -198,21 +243,49 @@ mod tests {
     #[test]
     fn queries_and_fragments() {
         let target = get("/n/url/x#f?q=1").unwrap();
-        assert_eq!((target.path.as_str(), target.query, target.fragment.as_deref()), ("/n/url/x", None, Some("f?q=1")));
+        assert_eq!(
+            (
+                target.path.as_str(),
+                target.query,
+                target.fragment.as_deref()
+            ),
+            ("/n/url/x", None, Some("f?q=1"))
+        );
         let target = get("/x?q=1#f#g").unwrap();
-        assert_eq!((target.query.as_deref(), target.fragment.as_deref()), (Some("q=1"), Some("f#g")));
-        assert_eq!(get("/n/url?a?b=c?d").unwrap().query.as_deref(), Some("a?b=c?d"));
+        assert_eq!(
+            (target.query.as_deref(), target.fragment.as_deref()),
+            (Some("q=1"), Some("f#g"))
+        );
+        assert_eq!(
+            get("/n/url?a?b=c?d").unwrap().query.as_deref(),
+            Some("a?b=c?d")
+        );
         assert_eq!(get("/n/url?").unwrap().query.as_deref(), Some(""));
     }
 
     #[test]
     fn other_forms() {
         let target = get("HTTP://LOCALHOST:9620/n?x").unwrap();
-        let authority = HostPort { host: "LOCALHOST".into(), port: Some(9620) };
-        assert_eq!(target.form, Form::Absolute { scheme: "http".into(), authority });
-        assert_eq!((target.path.as_str(), target.query.as_deref()), ("/n", Some("x")));
+        let authority = HostPort {
+            host: "LOCALHOST".into(),
+            port: Some(9620),
+        };
+        assert_eq!(
+            target.form,
+            Form::Absolute {
+                scheme: "http".into(),
+                authority
+            }
+        );
+        assert_eq!(
+            (target.path.as_str(), target.query.as_deref()),
+            ("/n", Some("x"))
+        );
         assert_eq!(get("http://localhost?x").unwrap().path, "/");
-        assert!(matches!(parse("CONNECT", "localhost:80").unwrap().form, Form::Authority(_)));
+        assert!(matches!(
+            parse("CONNECT", "localhost:80").unwrap().form,
+            Form::Authority(_)
+        ));
         assert_eq!(parse("OPTIONS", "*").unwrap().form, Form::Asterisk);
     }
 

@@ -34,7 +34,9 @@ pub fn parse(text: &str, strict: bool) -> Result<Url, String> {
     {
         let scheme = &rest[..at];
         let valid = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
+            && scheme
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
         if !valid {
             return Err(String::from("invalid scheme"));
         }
@@ -78,7 +80,9 @@ pub fn join(url: &Url) -> Result<String, String> {
     let mut out = String::new();
     if let Some(proto) = &url.proto {
         if url.host.is_none() {
-            return Err(format!("key 'proto' (value {proto}) was provided without a key 'host'"));
+            return Err(format!(
+                "key 'proto' (value {proto}) was provided without a key 'host'"
+            ));
         }
         out.push_str(proto);
         out.push(':');
@@ -118,13 +122,20 @@ pub fn join(url: &Url) -> Result<String, String> {
 pub fn absolute(partial: &str, base: &str) -> Result<String, String> {
     let unusable = || String::from("Could not parse base URL into protocol, host and path");
     let base = parse(base, false).map_err(|_| unusable())?;
-    let (Some(base_proto), Some(base_host), Some(base_path)) = (&base.proto, &base.host, &base.path) else {
+    let (Some(base_proto), Some(base_host), Some(base_path)) =
+        (&base.proto, &base.host, &base.path)
+    else {
         return Err(unusable());
     };
-    let part = parse(partial, false).map_err(|error| format!("Could not parse URL \"{partial}\": {error}"))?;
+    let part = parse(partial, false)
+        .map_err(|error| format!("Could not parse URL \"{partial}\": {error}"))?;
     let own_host = part.host.is_some();
     let host = part.host.as_ref().unwrap_or(base_host);
-    let port = if own_host { part.port.as_ref() } else { base.port.as_ref() };
+    let port = if own_host {
+        part.port.as_ref()
+    } else {
+        base.port.as_ref()
+    };
     let path = match &part.path {
         Some(path) => path.as_str(),
         // The empty reference leads to the root; that is the reference server's doing, RFC 3986 has the base itself.
@@ -144,11 +155,24 @@ pub fn absolute(partial: &str, base: &str) -> Result<String, String> {
 
 /// Resolves a reference against an absolute URL by RFC 3986 section 5.2.
 pub fn resolve(reference: &str, base: &str) -> Option<String> {
-    let split = |text: &str| -> Option<(Option<String>, Option<String>, String, Option<String>, Option<String>)> {
+    let split = |text: &str| -> Option<(
+        Option<String>,
+        Option<String>,
+        String,
+        Option<String>,
+        Option<String>,
+    )> {
         let url = parse(text, false).ok()?;
-        let (rest, fragment) = text.split_once('#').map_or((text, None), |(r, f)| (r, Some(f.to_owned())));
-        let (rest, query) = rest.split_once('?').map_or((rest, None), |(r, q)| (r, Some(q.to_owned())));
-        let rest = url.proto.as_ref().map_or(rest, |proto| &rest[proto.len() + 1..]);
+        let (rest, fragment) = text
+            .split_once('#')
+            .map_or((text, None), |(r, f)| (r, Some(f.to_owned())));
+        let (rest, query) = rest
+            .split_once('?')
+            .map_or((rest, None), |(r, q)| (r, Some(q.to_owned())));
+        let rest = url
+            .proto
+            .as_ref()
+            .map_or(rest, |proto| &rest[proto.len() + 1..]);
         let (authority, path) = match rest.strip_prefix("//") {
             Some(after) => {
                 let end = after.find('/').unwrap_or(after.len());
@@ -178,7 +202,12 @@ pub fn resolve(reference: &str, base: &str) -> Option<String> {
         (base_scheme, base_authority, remove_dots(&merged), query)
     };
     let mut out = format!("{scheme}:");
-    for (mark, text) in [("//", authority), ("", Some(path)), ("?", query), ("#", fragment)] {
+    for (mark, text) in [
+        ("//", authority),
+        ("", Some(path)),
+        ("?", query),
+        ("#", fragment),
+    ] {
         if let Some(text) = text {
             out.push_str(mark);
             out.push_str(&text);
@@ -195,8 +224,12 @@ pub fn host_port(text: &str, strict: bool) -> Option<(&str, Option<&str>)> {
         None => text.split_at(text.find(':').unwrap_or(text.len())),
     };
     let bad = |c: char| matches!(c, ' ' | '[' | ']' | '/' | '?' | '#');
-    let unregistered = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':' | '%'));
-    if host.is_empty() || (!text.starts_with('[') && host.contains(bad)) || (strict && host.contains(unregistered)) {
+    let unregistered =
+        |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':' | '%'));
+    if host.is_empty()
+        || (!text.starts_with('[') && host.contains(bad))
+        || (strict && host.contains(unregistered))
+    {
         return None;
     }
     match rest.strip_prefix(':') {
@@ -238,7 +271,11 @@ fn parse_authority(text: &str, strict: bool, url: &mut Url) -> Result<(), String
 }
 
 fn check(text: &str, strict: bool, what: &str) -> Result<(), String> {
-    if strict && !text.bytes().all(is_url_byte) { Err(format!("{what} contains invalid character")) } else { Ok(()) }
+    if strict && !text.bytes().all(is_url_byte) {
+        Err(format!("{what} contains invalid character"))
+    } else {
+        Ok(())
+    }
 }
 
 /// RFC 3986: unreserved, sub-delims, and what separates components within a path or query, percent signs included.
@@ -296,32 +333,68 @@ mod tests {
     fn recorded_urls() {
         for (text, expected) in [
             ("", ""),
-            ("http://www.example.com", "proto=http|host=www.example.com|path=|tail="),
-            ("http://h:8080/a/b/c.html", "proto=http|host=h|port=8080|path=a/b|tail=c.html"),
-            ("https://user:pw@h/a", "proto=https|userinfo=user:pw|host=h|path=|tail=a"),
-            ("http://h/a/b/?x=1&y=2", "proto=http|host=h|path=a/b|tail=|query=x=1&y=2"),
-            ("http://h#frag", "proto=http|host=h|path=|tail=|fragment=frag"),
+            (
+                "http://www.example.com",
+                "proto=http|host=www.example.com|path=|tail=",
+            ),
+            (
+                "http://h:8080/a/b/c.html",
+                "proto=http|host=h|port=8080|path=a/b|tail=c.html",
+            ),
+            (
+                "https://user:pw@h/a",
+                "proto=https|userinfo=user:pw|host=h|path=|tail=a",
+            ),
+            (
+                "http://h/a/b/?x=1&y=2",
+                "proto=http|host=h|path=a/b|tail=|query=x=1&y=2",
+            ),
+            (
+                "http://h#frag",
+                "proto=http|host=h|path=|tail=|fragment=frag",
+            ),
             ("http://h:/", "invalid authority"),
             ("http://h:abc/", "invalid authority"),
-            ("http://[::1]:8000/x", "proto=http|host=::1|port=8000|path=|tail=x"),
+            (
+                "http://[::1]:8000/x",
+                "proto=http|host=::1|port=8000|path=|tail=x",
+            ),
             ("http://[::1", "invalid authority"),
             ("//www/path", "host=www|path=|tail=path"),
             ("/path/only", "path=path|tail=only"),
             ("a/b/c.html", "tail=a/b/c.html"),
             ("?x=1", "query=x=1"),
-            ("mailto:user@example.com", "proto=mailto|tail=user@example.com"),
+            (
+                "mailto:user@example.com",
+                "proto=mailto|tail=user@example.com",
+            ),
             ("file:///etc/hosts", "proto=file|host=|path=etc|tail=hosts"),
-            ("unix:/home/www.socket|http://foo.org/", "proto=unix|path=home/www.socket|http://foo.org|tail="),
+            (
+                "unix:/home/www.socket|http://foo.org/",
+                "proto=unix|path=home/www.socket|http://foo.org|tail=",
+            ),
             ("http:/path", "proto=http|path=|tail=path"),
             ("http:", "proto=http"),
             ("http:///path", "proto=http|host=|path=|tail=path"),
             ("://host", "invalid scheme"),
             ("example.com:80", "proto=example.com|tail=80"),
             ("http://exa mple.com/", "invalid authority"),
-            ("http://h/a?b=c?d#e#f", "proto=http|host=h|path=|tail=a|query=b=c?d|fragment=e#f"),
-            ("http://h//double//slash", "proto=http|host=h|path=/double/|tail=slash"),
-            ("http://a@b@c/", "proto=http|userinfo=a|host=b@c|path=|tail="),
-            ("http://@host/", "proto=http|userinfo=|host=host|path=|tail="),
+            (
+                "http://h/a?b=c?d#e#f",
+                "proto=http|host=h|path=|tail=a|query=b=c?d|fragment=e#f",
+            ),
+            (
+                "http://h//double//slash",
+                "proto=http|host=h|path=/double/|tail=slash",
+            ),
+            (
+                "http://a@b@c/",
+                "proto=http|userinfo=a|host=b@c|path=|tail=",
+            ),
+            (
+                "http://@host/",
+                "proto=http|userinfo=|host=host|path=|tail=",
+            ),
             ("ht_tp://host/", "invalid scheme"),
         ] {
             assert_eq!(shown(text, false), expected, "{text}");
@@ -340,7 +413,10 @@ mod tests {
     #[test]
     fn recorded_joins() {
         for (text, expected) in [
-            ("http://h:8080/a/b/c.html?x=1#f", "http://h:8080/a/b/c.html?x=1#f"),
+            (
+                "http://h:8080/a/b/c.html?x=1#f",
+                "http://h:8080/a/b/c.html?x=1#f",
+            ),
             ("http://h", "http://h/"),
             ("/a/b/c", "/a/b/c"),
             ("//host/x", "//host/x"),
@@ -356,13 +432,25 @@ mod tests {
             ("../x.html", base, "http://www.example.com/a/b/../x.html"),
             ("", base, "http://www.example.com/"),
             ("?y=2", base, "http://www.example.com/a/b/"),
-            ("//other.com/x", "https://www.example.com/a", "https://other.com/x"),
-            ("mailto:a@b.c", "http://www.example.com/a", "mailto://www.example.com/a@b.c"),
+            (
+                "//other.com/x",
+                "https://www.example.com/a",
+                "https://other.com/x",
+            ),
+            (
+                "mailto:a@b.c",
+                "http://www.example.com/a",
+                "mailto://www.example.com/a@b.c",
+            ),
             ("x", "https://user:pw@host:8443/a/", "https://host:8443/a/x"),
             ("x", "http://[::1]:8000/a/", "http://[::1]:8000/a/x"),
             ("g:h", "http://a/b/c/d;p?q", "g://a/b/c/h"),
         ] {
-            assert_eq!(absolute(partial, base).as_deref(), Ok(expected), "{partial}");
+            assert_eq!(
+                absolute(partial, base).as_deref(),
+                Ok(expected),
+                "{partial}"
+            );
         }
         for base in ["/just/a/path", "relative/base", "", "mailto:a@b.c"] {
             assert!(absolute("x", base).is_err(), "{base}");
@@ -372,12 +460,28 @@ mod tests {
     #[test]
     fn rfc_3986_section_5_4() {
         for (reference, expected) in [
-            ("g:h", "g:h"), ("g", "http://a/b/c/g"), ("./g", "http://a/b/c/g"), ("g/", "http://a/b/c/g/"),
-            ("/g", "http://a/g"), ("//g", "http://g"), ("?y", "http://a/b/c/d;p?y"), ("g?y", "http://a/b/c/g?y"),
-            ("#s", "http://a/b/c/d;p?q#s"), ("", "http://a/b/c/d;p?q"), (".", "http://a/b/c/"), ("..", "http://a/b/"),
-            ("../..", "http://a/"), ("../../../g", "http://a/g"), ("g;x=1/../y", "http://a/b/c/y"), ("/./g", "http://a/g"),
+            ("g:h", "g:h"),
+            ("g", "http://a/b/c/g"),
+            ("./g", "http://a/b/c/g"),
+            ("g/", "http://a/b/c/g/"),
+            ("/g", "http://a/g"),
+            ("//g", "http://g"),
+            ("?y", "http://a/b/c/d;p?y"),
+            ("g?y", "http://a/b/c/g?y"),
+            ("#s", "http://a/b/c/d;p?q#s"),
+            ("", "http://a/b/c/d;p?q"),
+            (".", "http://a/b/c/"),
+            ("..", "http://a/b/"),
+            ("../..", "http://a/"),
+            ("../../../g", "http://a/g"),
+            ("g;x=1/../y", "http://a/b/c/y"),
+            ("/./g", "http://a/g"),
         ] {
-            assert_eq!(resolve(reference, "http://a/b/c/d;p?q").as_deref(), Some(expected), "{reference}");
+            assert_eq!(
+                resolve(reference, "http://a/b/c/d;p?q").as_deref(),
+                Some(expected),
+                "{reference}"
+            );
         }
     }
 
@@ -388,12 +492,24 @@ mod tests {
             ("[::1]", Some(("::1", None))),
             ("localhost:80:90", Some(("localhost", Some("80:90")))),
             ("user@localhost:80", Some(("user@localhost", Some("80")))),
-            ("::1", None), ("[]:80", None), ("localhost:", None), (":80", None), ("local host:80", None), ("::1]", None),
-            ("http://localhost:80", None), ("localhost: 80", None),
+            ("::1", None),
+            ("[]:80", None),
+            ("localhost:", None),
+            (":80", None),
+            ("local host:80", None),
+            ("::1]", None),
+            ("http://localhost:80", None),
+            ("localhost: 80", None),
         ] {
             assert_eq!(host_port(text, false), expected, "{text}");
         }
-        for (text, valid) in [("under_score.org:80", true), ("a!b:80", false), ("a+b", false), ("[::1]:80", true), ("ä", false)] {
+        for (text, valid) in [
+            ("under_score.org:80", true),
+            ("a!b:80", false),
+            ("a+b", false),
+            ("[::1]:80", true),
+            ("ä", false),
+        ] {
             assert_eq!(host_port(text, true).is_some(), valid, "{text}");
         }
     }
