@@ -91,7 +91,7 @@ pub fn write_text(severity: Severity, message: String) {
     };
     // While a thread ends its local data may be gone; then the message is written at once.
     let mut overflow = Vec::new();
-    let held = HELD.try_with(|held| match held.borrow_mut().as_mut() {
+    let held = HELD.try_with(|held| match held.0.borrow_mut().as_mut() {
         Some(entries) => {
             entries.push(entry.clone());
             entries.len() <= MAX_HELD || {
@@ -148,18 +148,18 @@ pub fn remove_sink(id: SinkId) -> bool {
 /// From now on this thread's messages are kept, not written (`ns_logctl hold`).
 pub fn hold() {
     HELD.with(|held| {
-        held.borrow_mut().get_or_insert_default();
+        held.0.borrow_mut().get_or_insert_default();
     });
 }
 
 /// The number of messages kept.
 pub fn held_count() -> usize {
-    HELD.with(|held| held.borrow().as_ref().map_or(0, Vec::len))
+    HELD.with(|held| held.0.borrow().as_ref().map_or(0, Vec::len))
 }
 
 /// The lines of the messages kept, which stay there (`ns_logctl peek`).
 pub fn held_peek() -> String {
-    HELD.with(|held| text_of(held.borrow().as_deref().unwrap_or_default()))
+    HELD.with(|held| text_of(held.0.borrow().as_deref().unwrap_or_default()))
 }
 
 /// The lines of the messages kept, which are forgotten and never written (`ns_logctl get`).
@@ -175,7 +175,7 @@ pub fn held_flush() {
 /// Forgets the messages kept but the first `keep` (`ns_logctl truncate`).
 pub fn held_truncate(keep: usize) {
     HELD.with(|held| {
-        if let Some(entries) = held.borrow_mut().as_mut() {
+        if let Some(entries) = held.0.borrow_mut().as_mut() {
             entries.truncate(keep);
         }
     });
@@ -184,7 +184,7 @@ pub fn held_truncate(keep: usize) {
 /// Writes the messages kept and ends the keeping (`ns_logctl release`).
 pub fn release() {
     let entries = HELD
-        .try_with(|held| held.borrow_mut().take())
+        .try_with(|held| held.0.borrow_mut().take())
         .ok()
         .flatten();
     entries.iter().flatten().for_each(publish);
@@ -199,9 +199,18 @@ static SINKS: LazyLock<ArcSwap<Vec<(SinkId, Sink)>>> =
 const MAX_HELD: usize = 50_000;
 
 thread_local! {
-    static HELD: RefCell<Option<Vec<Entry>>> = const { RefCell::new(None) };
+    static HELD: Held = const { Held(RefCell::new(None)) };
     static IN_SINK: Cell<bool> = const { Cell::new(false) };
     static LAST: RefCell<Repeats> = const { RefCell::new(Repeats { last: None, count: 0 }) };
+}
+
+/// The messages a thread keeps. What it still keeps when it ends is written.
+struct Held(RefCell<Option<Vec<Entry>>>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.get_mut().iter().flatten().for_each(publish);
+    }
 }
 
 /// What the thread wrote last, to write a run of equal messages once.
@@ -212,7 +221,8 @@ struct Repeats {
 
 fn take() -> Vec<Entry> {
     HELD.with(|held| {
-        held.borrow_mut()
+        held.0
+            .borrow_mut()
             .as_mut()
             .map(std::mem::take)
             .unwrap_or_default()

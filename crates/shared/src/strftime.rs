@@ -166,7 +166,7 @@ impl Calendar {
             'l' => write!(out, "{hour12:2}"),
             'm' => write!(out, "{:02}", self.month),
             'M' => write!(out, "{:02}", self.minute),
-            'n' => write!(out, "\n"),
+            'n' => writeln!(out),
             'p' => write!(out, "{}", if self.hour < 12 { "AM" } else { "PM" }),
             'P' => write!(out, "{}", if self.hour < 12 { "am" } else { "pm" }),
             'r' => return self.append(out, "%I:%M:%S %p"),

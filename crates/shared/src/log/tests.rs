@@ -164,6 +164,20 @@ fn a_thread_can_keep_its_messages() {
 }
 
 #[test]
+fn a_thread_that_ends_loses_nothing() {
+    let _alone = ALONE.lock();
+    let dir = tempfile::tempdir().expect("a directory");
+    let log = to_file(&dir, || {
+        let thread = std::thread::spawn(|| {
+            hold();
+            crate::notice!("end-test");
+        });
+        thread.join().expect("it ends");
+    });
+    assert_eq!(log.matches("end-test").count(), 1);
+}
+
+#[test]
 fn sinks_see_and_stop_messages() {
     let _alone = ALONE.lock();
     let dir = tempfile::tempdir().expect("a directory");
