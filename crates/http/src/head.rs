@@ -18,6 +18,8 @@ pub struct Limits {
     pub max_headers: usize,
     /// Whether a request line without version (HTTP/0.9) is answered; its head has version (0, 9).
     pub simple_request: bool,
+    /// Whether lines may end with LF alone, which RFC 9112 section 2.2 allows and the reference server accepts.
+    pub bare_lf: bool,
 }
 
 impl Default for Limits {
@@ -26,6 +28,7 @@ impl Default for Limits {
             max_line: 8192,
             max_headers: 128,
             simple_request: false,
+            bare_lf: false,
         }
     }
 }
@@ -174,8 +177,8 @@ pub fn resume_head(
     match find_end(input, scan, limits)? {
         None => Ok(None),
         Some(Found::Simple(end)) => {
-            let line = &input[scan.start..end];
-            let (method, target) = simple_request(line.strip_suffix(b"\r\n").unwrap_or(line))?;
+            let line = input[scan.start..end].trim_ascii_end();
+            let (method, target) = simple_request(line)?;
             let bytes = end - scan.start;
             Ok(Some((
                 RequestHead {
@@ -190,9 +193,9 @@ pub fn resume_head(
         }
         Some(Found::Head(end)) => {
             let head = &input[scan.start..end];
-            let line = line_at(head);
-            let (method, target, version) = request_line(&head[..line])?;
-            let headers = header_fields(&head[line + 2..], scan.folded, limits)?;
+            let (line, fields) = first_line(head);
+            let (method, target, version) = request_line(line)?;
+            let headers = header_fields(fields, scan.folded, limits)?;
             let head = RequestHead {
                 method,
                 target,
@@ -230,6 +233,7 @@ fn find_end(input: &[u8], scan: &mut Scan, limits: &Limits) -> Result<Option<Fou
         if scan.lines == 0
             && let Some(&first) = rest.first()
             && first != b'\r'
+            && !(first == b'\n' && limits.bare_lf)
             && !is_tchar(first)
         {
             return Err(Refusal::bad(
@@ -245,10 +249,14 @@ fn find_end(input: &[u8], scan: &mut Scan, limits: &Limits) -> Result<Option<Fou
             return Ok(None);
         };
         scan.seen = 0;
-        let Some(line) = rest[..at].strip_suffix(b"\r") else {
-            return Err(Refusal::bad(
-                "a line ends without CR (RFC 9112 section 2.2)",
-            ));
+        let line = match rest[..at].strip_suffix(b"\r") {
+            Some(line) => line,
+            None if limits.bare_lf => &rest[..at],
+            None => {
+                return Err(Refusal::bad(
+                    "a line ends without CR (RFC 9112 section 2.2)",
+                ));
+            }
         };
         if line.len() > limits.max_line {
             return Err(too_long(scan.lines, line, limits));
@@ -319,9 +327,12 @@ fn check_request_line_early(line: &[u8], limits: &Limits) -> Result<(), Refusal>
     split_request_line(line).map(|_| ())
 }
 
-fn line_at(head: &[u8]) -> usize {
-    // The end was found by `find_end`, so there is a CRLF; an empty request line is refused if that ever changes.
-    memchr(b'\r', head).unwrap_or(0)
+/// The first line without its end, and what follows it.
+fn first_line(head: &[u8]) -> (&[u8], &[u8]) {
+    // `find_end` saw an LF; should that ever change, the empty request line is refused.
+    let at = memchr(b'\n', head).map_or(0, |at| at + 1);
+    let line = head[..at].strip_suffix(b"\n").unwrap_or_default();
+    (line.strip_suffix(b"\r").unwrap_or(line), &head[at..])
 }
 
 fn request_line(line: &[u8]) -> Result<(String, String, (u8, u8)), Refusal> {
@@ -538,6 +549,7 @@ mod tests {
                 max_line: 1024,
                 max_headers: 24,
                 simple_request: false,
+                ..Limits::default()
             },
         )
     }
@@ -549,6 +561,7 @@ mod tests {
                 max_line: 1024,
                 max_headers: 24,
                 simple_request: false,
+                ..Limits::default()
             },
         ) {
             Ok(Some(_)) => 200,
@@ -689,6 +702,25 @@ mod tests {
     }
 
     #[test]
+    fn lf_alone_only_on_demand() {
+        let limits = Limits {
+            bare_lf: true,
+            ..Limits::default()
+        };
+        let text = b"\nGET / HTTP/1.1\nHost: h\r\nX: a\n b\n\nrest";
+        let (head, used) = parse_head(text, &limits).unwrap().unwrap();
+        assert_eq!(
+            (head.header("x"), &text[used..]),
+            (Some("a b"), &b"rest"[..])
+        );
+        assert_eq!(
+            parse_head(text, &Limits::default()).unwrap_err().status,
+            400
+        );
+        assert!(parse_head(b"GET / HTTP/1.1\nHost: h\nX: a\rb\n\n", &limits).is_err());
+    }
+
+    #[test]
     fn connection_options_form_a_list() {
         let keep = |version: &str, connection: &str| {
             let text =
@@ -708,7 +740,7 @@ mod tests {
             let mut head = b"GET / HTTP/1.1\r\nHost: h\r\n".to_vec();
             head.extend(bytes);
             head.extend(b"\r\n\r\n");
-            let _ = parse_head(&head, &Limits { max_line: 50, max_headers: 3, simple_request: true });
+            let _ = parse_head(&head, &Limits { max_line: 50, max_headers: 3, simple_request: true, ..Limits::default() });
         }
 
         #[test]

@@ -9,7 +9,7 @@ use rustix::net::SocketFlags;
 use socket2::{Domain, Protocol, SockRef, Type};
 use tokio::io::unix::AsyncFd;
 
-use crate::driver::{Driver, Hub, Listener, Stage, error, next_id, warn};
+use crate::driver::{Driver, Hub, Listener, Stage, next_id};
 use crate::h1;
 use crate::stats::{Tally, Uploads, count};
 use crate::sys;
@@ -75,6 +75,7 @@ pub fn bind(config: &ListenerConfig, prebound: &mut Prebound) -> io::Result<Boun
         max_line: config.maxline,
         max_headers: config.maxheaders,
         simple_request: config.simplerequests,
+        ..http::Limits::default()
     };
     let listener = Listener {
         config: config.clone(),
@@ -186,9 +187,7 @@ fn set_options(listener: &TcpListener, address: SocketAddr, config: &ListenerCon
     for (name, result) in attempts {
         if let Err(error) = result {
             let driver = &config.name;
-            warn(format_args!(
-                "{driver}: {name} is not available on {address}: {error}"
-            ));
+            shared::warning!("{driver}: {name} is not available on {address}: {error}");
         }
     }
 }
@@ -204,9 +203,7 @@ pub(crate) async fn accept_loop(hub: Arc<Hub>, socket: Socket) {
     let listener = match sys::watch_listener(listener) {
         Ok(listener) => listener,
         Err(cause) => {
-            error(format_args!(
-                "cannot watch the socket on {address}: {cause}"
-            ));
+            shared::error!("cannot watch the socket on {address}: {cause}");
             return;
         }
     };
@@ -218,9 +215,7 @@ pub(crate) async fn accept_loop(hub: Arc<Hub>, socket: Socket) {
                 count(&hub.listener.tally.accept_errors);
                 if reported.is_none_or(|at| at.elapsed() >= REPORT) {
                     reported = Some(Instant::now());
-                    error(format_args!(
-                        "cannot accept connections on {address}: {cause}"
-                    ));
+                    shared::error!("cannot accept connections on {address}: {cause}");
                 }
                 tokio::time::sleep(PAUSE).await;
             }
