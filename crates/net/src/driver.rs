@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
@@ -15,7 +16,7 @@ use tokio::sync::{Notify, watch};
 use crate::h1::Link;
 use crate::listener::{Socket, accept_loop};
 use crate::stats::{ConnectionInfo, Counters, Tally, Upload, Uploads};
-use crate::{Application, ListenerConfig};
+use crate::{Application, Content, ListenerConfig, Response};
 
 /// A driver's settings and addresses, as requests refer to it.
 pub struct Listener {
@@ -27,6 +28,25 @@ pub struct Listener {
 }
 
 impl Listener {
+    /// A listener without sockets, for requests that do not come from the network.
+    pub fn unbound(config: ListenerConfig) -> Listener {
+        Listener::new(config, Vec::new())
+    }
+
+    pub(crate) fn new(config: ListenerConfig, addresses: Vec<SocketAddr>) -> Listener {
+        Listener {
+            limits: http::Limits {
+                max_line: config.maxline,
+                max_headers: config.maxheaders,
+                simple_request: config.simplerequests,
+            },
+            config,
+            addresses,
+            tally: Tally::default(),
+            uploads: Uploads::default(),
+        }
+    }
+
     /// The addresses the driver listens on, with the ports the system chose where 0 was asked for.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
@@ -110,11 +130,15 @@ impl Driver {
                 .enable_io()
                 .enable_time()
                 .max_blocking_threads(config.spoolerthreads.max(1))
-                .thread_name(format!("-spooler:{}:{number}-", config.name))
+                .on_thread_start({
+                    let name = format!("-spooler:{}:{number}-", config.name);
+                    move || shared::thread::set_name(&name)
+                })
                 .build()?;
             let hub = hub.clone();
-            let thread = std::thread::Builder::new()
-                .name(format!("-driver:{}:{number}-", config.name))
+            let name = format!("-driver:{}:{number}-", hub.listener.config.name);
+            let thread = shared::thread::Builder::new(name)
+                .describe("net:driver", "")
                 .spawn(move || {
                     runtime.block_on(run(hub, sockets));
                     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -147,7 +171,7 @@ impl Driver {
         let threads: Vec<_> = self.threads.lock().drain(..).collect();
         for thread in threads {
             if thread.join().is_err() {
-                error(format_args!("a driver thread panicked"));
+                shared::error!("a driver thread panicked");
             }
         }
         complete
@@ -196,6 +220,14 @@ impl Drop for Driver {
 impl Hub {
     pub fn is_draining(&self) -> bool {
         self.draining.load(SeqCst)
+    }
+
+    /// The application's answer to what is refused. May run while a thread panics, so it must not.
+    pub fn refusal(&self, refusal: &http::Refusal, head: Option<&http::RequestHead>) -> Response {
+        let ask = || self.application.refuse(refusal, head, &self.listener);
+        catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| {
+            Response::new(http::ResponseHead::new(refusal.status), Content::Empty)
+        })
     }
 
     /// Counts a connection in; false if there are too many already.
@@ -273,14 +305,4 @@ async fn run(hub: Arc<Hub>, sockets: Vec<Socket>) {
 pub(crate) fn next_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Relaxed)
-}
-
-/// To the system log, severity warning.
-pub(crate) fn warn(text: fmt::Arguments<'_>) {
-    eprintln!("net: warning: {text}");
-}
-
-/// To the system log, severity error.
-pub(crate) fn error(text: fmt::Arguments<'_>) {
-    eprintln!("net: error: {text}");
 }

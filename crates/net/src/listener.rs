@@ -11,7 +11,7 @@ use tokio::io::unix::AsyncFd;
 
 use crate::driver::{Driver, Hub, Listener, Stage, next_id};
 use crate::h1;
-use crate::stats::{Tally, Uploads, count};
+use crate::stats::count;
 use crate::sys;
 use crate::{Application, ListenerConfig, Prebound};
 
@@ -71,19 +71,7 @@ pub fn bind(config: &ListenerConfig, prebound: &mut Prebound) -> io::Result<Boun
             thread.push(Socket { listener, address });
         }
     }
-    let limits = http::Limits {
-        max_line: config.maxline,
-        max_headers: config.maxheaders,
-        simple_request: config.simplerequests,
-        ..http::Limits::default()
-    };
-    let listener = Listener {
-        config: config.clone(),
-        addresses,
-        limits,
-        tally: Tally::default(),
-        uploads: Uploads::default(),
-    };
+    let listener = Listener::new(config.clone(), addresses);
     Ok(Bound { listener, sockets })
 }
 

@@ -195,7 +195,8 @@ impl Drop for Reply {
 }
 
 impl Stream {
-    /// Writes a piece of the body; blocks its thread while the client is too far behind.
+    /// Writes a piece of the body; blocks its thread while the client is too far behind, so it must not be used on
+    /// a driver's thread. Small pieces are collected; [`Stream::flush`] sends them.
     ///
     /// # Errors
     /// `TimedOut`: the client took nothing for `sendwait`; otherwise: the client is gone.

@@ -176,7 +176,7 @@ fn too_large(limit: u64) -> Refusal {
 }
 
 fn disk(error: io::Error) -> Fault {
-    crate::driver::error(format_args!("a request body cannot be spooled: {error}"));
+    shared::error!("a request body cannot be spooled: {error}");
     let status = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => 507,
         _ => 500,

@@ -93,7 +93,8 @@ impl Link {
         }
     }
 
-    fn set_state(&self, state: ConnectionState) {
+    /// Also called by the one who answers: the task may sleep on when a response is complete.
+    pub(super) fn set_state(&self, state: ConnectionState) {
         self.state.store(state as u8, Relaxed);
     }
 }
@@ -109,9 +110,7 @@ pub(crate) async fn serve(
     let socket = match crate::sys::watch_stream(socket) {
         Ok(socket) => socket,
         Err(error) => {
-            crate::driver::error(format_args!(
-                "connection from {peer}: cannot watch it: {error}"
-            ));
+            shared::error!("connection from {peer}: cannot watch it: {error}");
             return hub.closed(id);
         }
     };
@@ -340,9 +339,7 @@ impl Connection {
         self.begin_turn();
         // A panic of the application drops the reply, which answers 500; the connection goes on.
         if catch_unwind(AssertUnwindSafe(|| hub.application.handle(exchange))).is_err() {
-            crate::driver::error(format_args!(
-                "panic while a request was handed to the application"
-            ));
+            shared::error!("panic while a request was handed to the application");
         }
         self.finish_turn().await
     }
@@ -358,7 +355,7 @@ impl Connection {
         hub.listener.tally.refuse(refusal.status);
         let keep_alive = !refusal.close && !unread;
         let port = Port::new(self.link.clone(), head, keep_alive);
-        let response = hub.application.refuse(&refusal, head, &hub.listener);
+        let response = hub.refusal(&refusal, head);
         self.begin_turn();
         Box::new(port).send(response);
         match self.finish_turn().await {

@@ -84,7 +84,8 @@ pub(crate) fn frame(
             None => {}
         }
     }
-    if delimiter == Delimiter::Close {
+    // An interim status as the last word: what follows would be taken for the answer.
+    if delimiter == Delimiter::Close || status < 200 {
         keep = false;
     }
     if !upgrade {

@@ -15,7 +15,7 @@ use super::frame::{Asked, Delimiter, frame};
 use super::turn::{End, Notice};
 use crate::output::{self, Segment, Stop};
 use crate::reply::OnSent;
-use crate::stats::count;
+use crate::stats::{ConnectionState, count};
 use crate::{Content, Detached, Part, PeerInfo, ReplyPort, Response, Sent, StreamPort, Streaming};
 
 /// Most bytes a caller writes itself before the connection takes over, so that a fast client with a large file does
@@ -112,6 +112,7 @@ impl ReplyPort for Port {
             Ok((n, Stop::Empty)) => {
                 self.link.count_out(n);
                 turn.wrote(n);
+                self.link.set_state(ConnectionState::Idle);
                 turn.end(done());
                 Sent::Complete
             }
@@ -150,7 +151,8 @@ impl ReplyPort for Port {
             return Err(error);
         }
         let head = self.encode(&head);
-        self.announce(on_sent, head.len(), 0);
+        // How long the body becomes is known at its end; if that never comes, what was written counts.
+        self.announce(on_sent, head.len(), u64::MAX);
         Ok(Box::new(Flow {
             head,
             data: Vec::new(),
@@ -194,10 +196,9 @@ impl ReplyPort for Port {
     }
 
     fn abandon(self: Box<Self>) {
-        let hub = self.link.hub.clone();
-        count(&hub.listener.tally.abandoned);
+        count(&self.link.hub.listener.tally.abandoned);
         let refusal = Refusal::new(500, "the request was dropped without an answer");
-        let response = hub.application.refuse(&refusal, None, &hub.listener);
+        let response = self.link.hub.refusal(&refusal, None);
         self.send(response);
     }
 }
@@ -287,10 +288,10 @@ impl Flow {
             let room = promised.saturating_sub(self.accepted);
             if (bytes.len() as u64) > room {
                 admitted = &bytes[..room as usize];
-                crate::driver::warn(format_args!(
+                shared::warning!(
                     "{} more bytes written than the content-length of {promised} announced; they are dropped",
                     bytes.len() as u64 - room
-                ));
+                );
             }
         }
         self.accepted += admitted.len() as u64;
@@ -323,9 +324,10 @@ impl StreamPort for Flow {
     fn finish(mut self: Box<Self>) -> io::Result<()> {
         let result = self.emit(b"", true);
         let turn = &self.port.link.turn;
-        if self.delimiter != Delimiter::None {
-            turn.set_body(self.accepted);
-        }
+        turn.set_body(match self.delimiter {
+            Delimiter::None => 0,
+            _ => self.accepted,
+        });
         let missing = self.promised.map_or(0, |promised| promised - self.accepted);
         if result.is_err() {
             turn.end(End::Aborted { reset: false });
