@@ -10,7 +10,7 @@ use crate::tidy::Finding;
 const TABLE: &[(&str, &[&str])] = &[
     ("tcl", &[]),
     ("shared", &[]),
-    ("synopsis", &["tcl"]),
+    ("synopsis", &["tcl", "shared"]),
     ("http", &["shared"]),
     ("net", &["http", "shared"]),
     ("server", &["tcl", "synopsis", "http", "net", "shared"]),

@@ -1,1 +1,77 @@
-//! The ns_* commands.
+//! The ns_* commands: one file per family, one table per file; what is written in Tcl lies in `tcl/`.
+
+mod adp;
+mod answer;
+mod auth;
+mod cache;
+mod config;
+mod conn;
+mod cookie;
+mod digest;
+mod encode;
+mod file;
+mod file_answer;
+mod form;
+mod hooks;
+mod image;
+mod info;
+mod interp;
+mod job;
+pub mod kinds;
+mod log;
+mod net;
+mod nsv;
+mod process;
+mod register;
+mod schedule;
+mod server;
+mod set;
+mod sync;
+mod text;
+mod thread;
+mod time;
+mod url;
+
+use ::server::script::Scripting;
+
+/// Everything the program plugs into scripting.
+pub fn scripting() -> Scripting {
+    Scripting {
+        tables: vec![
+            adp::TABLE,
+            answer::TABLE,
+            auth::TABLE,
+            cache::TABLE,
+            config::TABLE,
+            conn::TABLE,
+            cookie::TABLE,
+            digest::TABLE,
+            encode::TABLE,
+            file::TABLE,
+            file_answer::TABLE,
+            form::TABLE,
+            hooks::TABLE,
+            image::TABLE,
+            info::TABLE,
+            interp::TABLE,
+            job::TABLE,
+            log::TABLE,
+            net::TABLE,
+            nsv::TABLE,
+            process::TABLE,
+            register::TABLE,
+            schedule::TABLE,
+            server::TABLE,
+            set::TABLE,
+            sync::TABLE,
+            text::TABLE,
+            thread::TABLE,
+            time::TABLE,
+            url::TABLE,
+        ],
+        config_tables: vec![config::CONFIGURING, config::TABLE, log::TABLE, set::TABLE, info::TABLE, url::TABLE],
+        library: vec![],
+        config_library: vec![],
+        ..Scripting::default()
+    }
+}

@@ -212,7 +212,7 @@ fn mime_types(process: &Process) {
         match p.key.to_ascii_lowercase().as_str() {
             "default" => types.set_default(&p.value),
             "noextension" => types.set_no_extension(&p.value),
-            extension => types.insert(extension, &p.value),
+            extension => types.add(extension, &p.value),
         }
     }
     *process.mime.write() = Arc::new(types);

@@ -4,6 +4,8 @@
 #   ensembles {name options ...} aliases {name words ...} loaded {file prefix ...} packages {name version ...}
 #   ifneeded {name version script ...} autopath list tmpath list objects script
 # `known` is a dictionary whose keys are the commands of a pristine interpreter.
+namespace eval ::navis {}
+
 proc ::navis::capture {known} {
     foreach k {procs variables namespaces exports paths unknowns imports ensembles aliases loaded packages ifneeded} {
         set $k {}

@@ -1,0 +1,6 @@
+//! Authorization: ns_auth, ns_register_auth.
+
+use synopsis::commands;
+
+commands! { TABLE(call):
+}

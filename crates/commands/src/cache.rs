@@ -1,0 +1,6 @@
+//! Caches: ns_cache_*.
+
+use synopsis::commands;
+
+commands! { TABLE(call):
+}

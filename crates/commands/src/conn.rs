@@ -1,0 +1,6 @@
+//! The current request: ns_conn.
+
+use synopsis::commands;
+
+commands! { TABLE(call):
+}

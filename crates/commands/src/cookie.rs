@@ -1,0 +1,6 @@
+//! Cookies.
+
+use synopsis::commands;
+
+commands! { TABLE(call):
+}

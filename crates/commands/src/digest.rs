@@ -1,0 +1,6 @@
+//! Digests and random values.
+
+use synopsis::commands;
+
+commands! { TABLE(call):
+}

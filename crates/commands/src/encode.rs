@@ -1,0 +1,6 @@
+//! base64, uuencode, CSV.
+
+use synopsis::commands;
+
+commands! { TABLE(call):
+}

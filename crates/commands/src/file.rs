@@ -1,0 +1,6 @@
+//! Files.
+
+use synopsis::commands;
+
+commands! { TABLE(call):
+}

@@ -1,0 +1,6 @@
+//! Queries and forms.
+
+use synopsis::commands;
+
+commands! { TABLE(call):
+}

@@ -1,0 +1,6 @@
+//! Sizes and types of images.
+
+use synopsis::commands;
+
+commands! { TABLE(call):
+}

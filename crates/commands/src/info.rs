@@ -1,0 +1,6 @@
+//! What the process tells about itself: ns_info.
+
+use synopsis::commands;
+
+commands! { TABLE(call):
+}

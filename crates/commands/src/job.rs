@@ -1,0 +1,6 @@
+//! Job queues: ns_job.
+
+use synopsis::commands;
+
+commands! { TABLE(call):
+}

@@ -1,0 +1,6 @@
+//! Addresses, hosts, sockets.
+
+use synopsis::commands;
+
+commands! { TABLE(call):
+}

@@ -1,0 +1,6 @@
+//! Shared variables: nsv_*.
+
+use synopsis::commands;
+
+commands! { TABLE(call):
+}

@@ -1,0 +1,6 @@
+//! Users, limits, signals of the process.
+
+use synopsis::commands;
+
+commands! { TABLE(call):
+}

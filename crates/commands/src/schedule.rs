@@ -1,0 +1,6 @@
+//! Scheduled procedures.
+
+use synopsis::commands;
+
+commands! { TABLE(call):
+}

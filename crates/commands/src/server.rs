@@ -1,0 +1,6 @@
+//! ns_server and ns_driver.
+
+use synopsis::commands;
+
+commands! { TABLE(call):
+}

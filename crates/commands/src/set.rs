@@ -1,0 +1,6 @@
+//! ns_set and its handles.
+
+use synopsis::commands;
+
+commands! { TABLE(call):
+}

@@ -1,0 +1,6 @@
+//! Locks, conditions and semaphores for scripts.
+
+use synopsis::commands;
+
+commands! { TABLE(call):
+}

@@ -1,0 +1,6 @@
+//! HTML and plain text.
+
+use synopsis::commands;
+
+commands! { TABLE(call):
+}

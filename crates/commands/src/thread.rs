@@ -1,0 +1,6 @@
+//! Threads of scripts: ns_thread.
+
+use synopsis::commands;
+
+commands! { TABLE(call):
+}

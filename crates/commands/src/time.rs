@@ -1,0 +1,6 @@
+//! Times and dates.
+
+use synopsis::commands;
+
+commands! { TABLE(call):
+}

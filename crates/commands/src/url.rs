@@ -1,0 +1,6 @@
+//! URLs: encoding, parsing, joining.
+
+use synopsis::commands;
+
+commands! { TABLE(call):
+}
