@@ -44,6 +44,8 @@ pub struct ListenerConfig {
     pub maxheaders: usize,
     /// Answer request lines without a version (HTTP/0.9) with a bare body, as the reference server does.
     pub simplerequests: bool,
+    /// Accept lines that end with LF alone; the reference server does, strict framing does not.
+    pub barelf: bool,
     /// Largest request body; a larger one is refused with 413.
     pub maxinput: u64,
     /// Bodies above this go to a file in `uploadpath`. With 0 they stay in memory up to `readahead` or 1 MB,
@@ -94,6 +96,7 @@ impl Default for ListenerConfig {
             maxline: 8 * 1024,
             maxheaders: 128,
             simplerequests: true,
+            barelf: false,
             maxinput: 1024 * 1024,
             maxupload: 0,
             readahead: 16 * 1024,

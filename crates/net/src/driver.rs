@@ -39,7 +39,7 @@ impl Listener {
                 max_line: config.maxline,
                 max_headers: config.maxheaders,
                 simple_request: config.simplerequests,
-                ..http::Limits::default()
+                bare_lf: config.barelf,
             },
             config,
             addresses,

@@ -294,8 +294,8 @@ fn keep_alive_has_limits() {
 #[test]
 fn silent_clients_are_let_go() {
     let server = Server::start(|config| {
-        config.recvwait = Duration::from_millis(120);
-        config.keepwait = Duration::from_millis(60);
+        config.recvwait = Duration::from_millis(400);
+        config.keepwait = Duration::from_millis(100);
     });
     // Nothing at all, and an idle connection after a request: closed without a word.
     let mut client = server.client();

@@ -1,33 +1,29 @@
 //! One HTTP/1 connection: a task on a driver thread that reads requests, one after the other, and writes what the
 //! answering threads could not write themselves.
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
-use std::io::{self, IoSlice, Read};
+use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, SystemTime};
 
 use bytes::{Buf, BytesMut};
 use http::{Refusal, RequestHead, Scan};
-use tokio::io::unix::AsyncFd;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::body::Received;
+use super::link::{Link, poll_read};
 use super::port::Port;
-use super::turn::{End, Step, Turn};
+use super::turn::{End, Step};
 use crate::driver::Hub;
 use crate::output::{self, Segment, Stop, in_memory};
-use crate::stats::{ConnectionInfo, ConnectionState, count};
+use crate::stats::{ConnectionState, count};
 use crate::{Admission, Exchange, Reply, ReplyPort, Request, Times};
-
-/// Bytes of one read.
-const READ: usize = 64 * 1024;
 
 /// Most bytes of one turn at writing before other connections of the thread get theirs.
 const WRITE_SHARE: u64 = 1024 * 1024;
@@ -42,63 +38,6 @@ const LINGER_BYTES: usize = 8 * 1024 * 1024;
 /// the connection, and the client might never see the answer (RFC 9112 section 9.6).
 const LINGER: Duration = Duration::from_millis(250);
 
-thread_local! {
-    /// Where the driver thread reads to; what arrived is copied, so idle connections own no buffer.
-    static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ].into());
-}
-
-/// What the connection's task and the answering threads share.
-pub(crate) struct Link {
-    pub id: u64,
-    pub hub: Arc<Hub>,
-    pub peer: SocketAddr,
-    pub local: SocketAddr,
-    pub turn: Turn,
-    socket: AsyncFd<TcpStream>,
-    pub(super) gone: AtomicBool,
-    aborted: AtomicBool,
-    since: SystemTime,
-    state: AtomicU8,
-    requests: AtomicU64,
-    bytes_in: AtomicU64,
-    pub(super) bytes_out: AtomicU64,
-}
-
-impl Link {
-    pub(super) fn stream(&self) -> &TcpStream {
-        self.socket.get_ref()
-    }
-
-    pub(super) fn is_connected(&self) -> bool {
-        !self.gone.load(Relaxed) && !self.aborted.load(Relaxed)
-    }
-
-    /// Has the task end the connection, whatever is going on.
-    pub fn abort(&self) {
-        self.aborted.store(true, SeqCst);
-        self.turn.poke();
-    }
-
-    /// For the list of connections.
-    pub fn info(&self) -> ConnectionInfo {
-        ConnectionInfo {
-            id: self.id,
-            peer: self.peer,
-            local: self.local,
-            since: self.since,
-            state: ConnectionState::from_u8(self.state.load(Relaxed)),
-            requests: self.requests.load(Relaxed),
-            bytes_in: self.bytes_in.load(Relaxed),
-            bytes_out: self.bytes_out.load(Relaxed),
-        }
-    }
-
-    /// Also called by the one who answers: the task may sleep on when a response is complete.
-    pub(super) fn set_state(&self, state: ConnectionState) {
-        self.state.store(state as u8, Relaxed);
-    }
-}
-
 /// Serves a connection until it ends. `socket` is non-blocking.
 pub(crate) async fn serve(
     hub: Arc<Hub>,
@@ -107,28 +46,13 @@ pub(crate) async fn serve(
     peer: SocketAddr,
     local: SocketAddr,
 ) {
-    let socket = match crate::sys::watch_stream(socket) {
-        Ok(socket) => socket,
+    let link = match Link::new(hub.clone(), id, socket, peer, local) {
+        Ok(link) => Arc::new(link),
         Err(error) => {
             shared::error!("connection from {peer}: cannot watch it: {error}");
             return hub.closed(id);
         }
     };
-    let link = Arc::new(Link {
-        id,
-        hub: hub.clone(),
-        peer,
-        local,
-        turn: Turn::default(),
-        socket,
-        gone: AtomicBool::new(false),
-        aborted: AtomicBool::new(false),
-        since: SystemTime::now(),
-        state: AtomicU8::new(ConnectionState::Idle as u8),
-        requests: AtomicU64::new(0),
-        bytes_in: AtomicU64::new(0),
-        bytes_out: AtomicU64::new(0),
-    });
     let accepted = Instant::now();
     let first = accepted + hub.listener.config.recvwait;
     let connection = Connection {
@@ -608,36 +532,18 @@ struct Taking {
     progress: Instant,
 }
 
-/// Reads once; the bytes go to `sink`. 0 is the end of the stream.
-fn poll_read(
-    cx: &mut Context<'_>,
-    link: &Link,
-    sink: impl FnOnce(&[u8]),
-) -> Poll<io::Result<usize>> {
-    SCRATCH.with_borrow_mut(|scratch| {
-        loop {
-            let mut guard = ready!(link.socket.poll_read_ready(cx))?;
-            let mut stream = link.stream();
-            match stream.read(scratch) {
-                Ok(n) => {
-                    if n > 0 && n < scratch.len() {
-                        // The socket is drained: epoll reports edges, so the next bytes will be reported, and one
-                        // read that finds nothing is saved (tokio does the same for its own streams).
-                        guard.clear_ready();
-                    }
-                    link.bytes_in.fetch_add(n as u64, Relaxed);
-                    link.hub
-                        .listener
-                        .tally
-                        .bytes_in
-                        .fetch_add(n as u64, Relaxed);
-                    sink(&scratch[..n]);
-                    return Poll::Ready(Ok(n));
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Poll::Ready(Err(error)),
-            }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What an idle connection costs, beside the kernel's share: its task and what it shares with its answers.
+    #[test]
+    fn an_idle_connection_is_small() {
+        fn size<A, F>(_: impl FnOnce(A) -> F) -> usize {
+            size_of::<F>()
         }
-    })
+        let task = size(|(hub, id, socket, peer, local)| serve(hub, id, socket, peer, local));
+        let link = size_of::<Link>();
+        assert!(task + link < 3000, "task {task}, link {link}");
+    }
 }

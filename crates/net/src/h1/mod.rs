@@ -3,7 +3,9 @@
 mod body;
 mod connection;
 mod frame;
+mod link;
 mod port;
 mod turn;
 
-pub(crate) use connection::{Link, serve};
+pub(crate) use connection::serve;
+pub(crate) use link::Link;

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use http::{Refusal, RequestHead, ResponseHead};
 use tokio::time::Instant;
 
-use super::connection::Link;
 use super::frame::{Asked, Delimiter, frame};
+use super::link::Link;
 use super::turn::{End, Notice};
 use crate::output::{self, Segment, Stop};
 use crate::reply::OnSent;
