@@ -26,7 +26,10 @@ fn main() {
     match version.as_str() {
         "8.6" => {}
         "9.0" => println!("cargo::rustc-cfg=tcl9"),
-        other => panic!("{} is for Tcl {other}; 8.6 and 9.0 are supported", config.display()),
+        other => panic!(
+            "{} is for Tcl {other}; 8.6 and 9.0 are supported",
+            config.display()
+        ),
     }
 
     let mut directories = Vec::new();
@@ -40,7 +43,10 @@ fn main() {
     }
     // A directory the loader does not search by itself has to be written into the programs: into this package's tests
     // here, into the server by its own build script, which reads the value as DEP_TCL_RPATH.
-    for directory in directories.iter().filter(|directory| !is_standard(Path::new(directory))) {
+    for directory in directories
+        .iter()
+        .filter(|directory| !is_standard(Path::new(directory)))
+    {
         println!("cargo::rustc-link-arg=-Wl,-rpath,{directory}");
         println!("cargo::metadata=rpath={directory}");
     }
@@ -53,15 +59,28 @@ fn main() {
 fn find_config() -> PathBuf {
     if let Some(path) = std::env::var_os("TCL_CONFIG").filter(|path| !path.is_empty()) {
         let path = PathBuf::from(path);
-        assert!(path.is_file(), "TCL_CONFIG names no file: {}", path.display());
+        assert!(
+            path.is_file(),
+            "TCL_CONFIG names no file: {}",
+            path.display()
+        );
         return path;
     }
     let mut candidates = vec![PathBuf::from("/usr/lib/tcl8.6/tclConfig.sh")];
     if let Ok(directories) = std::fs::read_dir("/usr/lib") {
-        candidates.extend(directories.flatten().map(|entry| entry.path().join("tcl8.6/tclConfig.sh")));
+        candidates.extend(
+            directories
+                .flatten()
+                .map(|entry| entry.path().join("tcl8.6/tclConfig.sh")),
+        );
     }
     candidates.extend(
-        ["/usr/lib64/tclConfig.sh", "/usr/lib/tclConfig.sh", "/usr/local/lib/tclConfig.sh"].map(PathBuf::from),
+        [
+            "/usr/lib64/tclConfig.sh",
+            "/usr/lib/tclConfig.sh",
+            "/usr/local/lib/tclConfig.sh",
+        ]
+        .map(PathBuf::from),
     );
     candidates
         .into_iter()

@@ -20,7 +20,9 @@ pub fn panics() -> u64 {
 
 /// Sets who is told of a panic stopped at the border: "internal error in command NAME: MESSAGE".
 pub fn on_panic(hook: impl Fn(&str) + Send + Sync + 'static) {
-    *PANIC_HOOK.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(Box::new(hook));
+    *PANIC_HOOK
+        .write()
+        .unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(Box::new(hook));
 }
 
 /// A registered command.
@@ -36,7 +38,10 @@ pub(crate) unsafe fn register(
     name: &str,
     run: Box<dyn Fn(&Interp, &[Obj]) -> Outcome>,
 ) {
-    let closure = Rc::new(Closure { name: name.into(), run });
+    let closure = Rc::new(Closure {
+        name: name.into(),
+        run,
+    });
     let data = Rc::into_raw(closure).cast_mut().cast::<c_void>();
     let name = text::to_c(name);
     // SAFETY: live interpreter. The reference travels in `data` and is released by `delete`, which Tcl calls once.
@@ -74,13 +79,8 @@ pub(crate) fn in_current(f: &mut dyn FnMut(*mut sys::Tcl_Interp) -> bool) -> Opt
     unsafe {
         let state = sys::Tcl_SaveInterpState(interp, sys::TCL_OK);
         sys::Tcl_ResetResult(interp);
-        let error = (!f(interp)).then(|| {
-            let error = TclError::take(interp);
-            let words = error.code_words();
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            // To Tcl this is a fresh error of the running command: no trace yet.
-            TclError::new(error.message()).with_code(&words)
-        });
+        // To Tcl this is a fresh error of the running command: no trace yet.
+        let error = (!f(interp)).then(|| TclError::take_plain(interp));
         sys::Tcl_RestoreInterpState(interp, state);
         error
     }
@@ -100,7 +100,10 @@ pub(crate) fn guarded<R>(what: &str, f: impl FnOnce() -> R) -> Result<R, TclErro
         // Dropping a payload may panic again.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
         let told = catch_unwind(AssertUnwindSafe(|| {
-            if let Some(hook) = &*PANIC_HOOK.read().unwrap_or_else(|poisoned| poisoned.into_inner()) {
+            if let Some(hook) = &*PANIC_HOOK
+                .read()
+                .unwrap_or_else(|poisoned| poisoned.into_inner())
+            {
                 hook(&format!("internal error in {what}: {message}"));
             }
         }));
@@ -145,7 +148,9 @@ unsafe extern "C" fn trampoline(
 fn guarded_command(closure: &Closure, f: impl FnOnce() -> c_int) -> Result<c_int, TclError> {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(code) => Ok(code),
-        Err(payload) => guarded(&format!("command {}", closure.name), || std::panic::resume_unwind(payload)),
+        Err(payload) => guarded(&format!("command {}", closure.name), || {
+            std::panic::resume_unwind(payload)
+        }),
     }
 }
 
@@ -158,5 +163,7 @@ unsafe extern "C" fn delete(data: *mut c_void) {
     let closure = unsafe { Rc::from_raw(data.cast_const().cast::<Closure>()) };
     let name = closure.name.clone();
     // There is nobody to give an error to; the panic is counted and told.
-    drop(guarded(&format!("deletion of command {name}"), move || drop(closure)));
+    drop(guarded(&format!("deletion of command {name}"), move || {
+        drop(closure)
+    }));
 }

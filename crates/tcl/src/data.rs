@@ -29,7 +29,11 @@ impl Interp {
 
     /// Keeps data with the interpreter, one value per type; it is dropped when the interpreter is deleted.
     pub fn set_data<T: 'static>(&self, data: Rc<T>) {
-        let old = self.attached().typed.borrow_mut().insert(TypeId::of::<T>(), data);
+        let old = self
+            .attached()
+            .typed
+            .borrow_mut()
+            .insert(TypeId::of::<T>(), data);
         // Dropped here, with no borrow held: its Drop may ask for other data.
         drop(old);
     }
@@ -72,12 +76,21 @@ impl Canceller {
     /// Makes the evaluation fail with "eval canceled" at its next command, past every `catch`. Whether the interpreter
     /// was still there.
     pub fn cancel(&self) -> bool {
-        let target = self.slot.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let target = self
+            .slot
+            .0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
         match &*target {
             // SAFETY: made for any thread; the interpreter exists, since its deletion empties the slot under this
             // lock. Without a message no value crosses threads.
             Some(target) => unsafe {
-                sys::Tcl_CancelEval(target.0, ptr::null_mut(), ptr::null_mut(), sys::TCL_CANCEL_UNWIND) == sys::TCL_OK
+                sys::Tcl_CancelEval(
+                    target.0,
+                    ptr::null_mut(),
+                    ptr::null_mut(),
+                    sys::TCL_CANCEL_UNWIND,
+                ) == sys::TCL_OK
             },
             None => false,
         }
@@ -127,7 +140,10 @@ pub(crate) fn forget(interp: *mut sys::Tcl_Interp) {
 impl Attached {
     fn close(&self) {
         if let Some(slot) = self.cancel.borrow_mut().take() {
-            *slot.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
+            *slot
+                .0
+                .lock()
+                .unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
         }
     }
 }
@@ -141,5 +157,8 @@ unsafe extern "C" fn delete(data: *mut c_void, interp: *mut sys::Tcl_Interp) {
     // SAFETY: the caller's promise.
     let attached = unsafe { Rc::from_raw(data.cast_const().cast::<Attached>()) };
     attached.close();
-    drop(command::guarded("deletion of an interpreter's data", move || drop(attached)));
+    drop(command::guarded(
+        "deletion of an interpreter's data",
+        move || drop(attached),
+    ));
 }

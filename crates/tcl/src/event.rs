@@ -11,18 +11,30 @@ pub struct EventFlags {
 
 impl EventFlags {
     /// All kinds, and wait for one.
-    pub const ALL: EventFlags = EventFlags { bits: sys::TCL_ALL_EVENTS };
-    pub const FILES: EventFlags = EventFlags { bits: sys::TCL_FILE_EVENTS };
-    pub const TIMERS: EventFlags = EventFlags { bits: sys::TCL_TIMER_EVENTS };
-    pub const IDLE: EventFlags = EventFlags { bits: sys::TCL_IDLE_EVENTS };
+    pub const ALL: EventFlags = EventFlags {
+        bits: sys::TCL_ALL_EVENTS,
+    };
+    pub const FILES: EventFlags = EventFlags {
+        bits: sys::TCL_FILE_EVENTS,
+    };
+    pub const TIMERS: EventFlags = EventFlags {
+        bits: sys::TCL_TIMER_EVENTS,
+    };
+    pub const IDLE: EventFlags = EventFlags {
+        bits: sys::TCL_IDLE_EVENTS,
+    };
 
     /// Only what is ready now.
     pub const fn without_waiting(self) -> EventFlags {
-        EventFlags { bits: self.bits | sys::TCL_DONT_WAIT }
+        EventFlags {
+            bits: self.bits | sys::TCL_DONT_WAIT,
+        }
     }
 
     pub const fn and(self, other: EventFlags) -> EventFlags {
-        EventFlags { bits: self.bits | other.bits }
+        EventFlags {
+            bits: self.bits | other.bits,
+        }
     }
 }
 
@@ -37,5 +49,7 @@ pub fn do_one_event(flags: EventFlags) -> bool {
 
 /// Handles all events that are ready now, up to `most`; how many there were.
 pub fn drain(_interp: &Interp, most: usize) -> usize {
-    (0..most).take_while(|_| do_one_event(EventFlags::ALL.without_waiting())).count()
+    (0..most)
+        .take_while(|_| do_one_event(EventFlags::ALL.without_waiting()))
+        .count()
 }

@@ -26,7 +26,11 @@ pub struct SubstFlags {
 }
 
 impl SubstFlags {
-    pub const ALL: SubstFlags = SubstFlags { commands: true, variables: true, backslashes: true };
+    pub const ALL: SubstFlags = SubstFlags {
+        commands: true,
+        variables: true,
+        backslashes: true,
+    };
 }
 
 impl Interp {
@@ -46,7 +50,11 @@ impl Interp {
         thread::initialize_once();
         // SAFETY: the library is initialised; the interpreter belongs to this thread from here on.
         let pointer = unsafe { sys::Tcl_CreateInterp() };
-        Interp { pointer, owned: true, thread: PhantomData }
+        Interp {
+            pointer,
+            owned: true,
+            thread: PhantomData,
+        }
     }
 
     /// Evaluates a script once, in the current scope, without compiling it.
@@ -84,7 +92,9 @@ impl Interp {
         let path = Obj::from(file.to_string_lossy());
         let encoding = encoding.map(text::to_c);
         self.run(|interp| {
-            let encoding = encoding.as_ref().map_or(ptr::null(), |encoding| encoding.as_ptr());
+            let encoding = encoding
+                .as_ref()
+                .map_or(ptr::null(), |encoding| encoding.as_ptr());
             // SAFETY: live interpreter and value; the name ends with a NUL or is null.
             unsafe { sys::Tcl_FSEvalFileEx(interp, path.as_ptr(), encoding) }
         })
@@ -147,7 +157,8 @@ impl Interp {
 
     /// Renames a command; an empty new name deletes it.
     pub fn rename(&self, old: &str, new: &str) -> Outcome<()> {
-        self.call(&["::rename".into(), old.into(), new.into()]).map(drop)
+        self.call(&["::rename".into(), old.into(), new.into()])
+            .map(drop)
     }
 
     /// The value of a variable of the current scope; "array(element)" is understood.
@@ -199,14 +210,19 @@ impl Interp {
 
     /// The trace of the last error, `::errorInfo`.
     pub fn error_info(&self) -> String {
-        self.get_global("errorInfo").map(|info| info.text()).unwrap_or_default()
+        self.get_global("errorInfo")
+            .map(|info| info.text())
+            .unwrap_or_default()
     }
 
     /// Keeps result and error state; the guard puts them back.
     pub fn save_state(&self) -> SavedState<'_> {
         // SAFETY: live interpreter.
         let state = State(unsafe { sys::Tcl_SaveInterpState(self.raw(), sys::TCL_OK) });
-        SavedState { interp: self, state: Some(state) }
+        SavedState {
+            interp: self,
+            state: Some(state),
+        }
     }
 
     /// Whether it is a safe interpreter.
@@ -225,7 +241,11 @@ impl Interp {
     pub fn level(&self) -> usize {
         let _state = self.save_state();
         let level = self.call(&["::info".into(), "level".into()]);
-        level.ok().and_then(|level| level.int().ok()).and_then(|level| usize::try_from(level).ok()).unwrap_or(0)
+        level
+            .ok()
+            .and_then(|level| level.int().ok())
+            .and_then(|level| usize::try_from(level).ok())
+            .unwrap_or(0)
     }
 
     /// The full name of the namespace at work, "::" at the top.
@@ -255,7 +275,11 @@ impl Interp {
     /// # Safety
     /// `pointer` is an interpreter of this thread that lives during the call.
     pub(crate) unsafe fn view<R>(pointer: *mut sys::Tcl_Interp, f: impl FnOnce(&Interp) -> R) -> R {
-        f(&Interp { pointer, owned: false, thread: PhantomData })
+        f(&Interp {
+            pointer,
+            owned: false,
+            thread: PhantomData,
+        })
     }
 
     /// The pointer for a call to Tcl.
@@ -315,7 +339,7 @@ impl Interp {
         unsafe {
             let stored = sys::Tcl_ObjSetVar2(interp, name.as_ptr(), key, value.as_ptr(), flags);
             if stored.is_null() {
-                return Err(TclError::take(interp).into());
+                return Err(TclError::take_plain(interp).into());
             }
         }
         Ok(())

@@ -12,6 +12,7 @@ mod sys;
 mod text;
 mod thread;
 
+pub mod channel;
 pub mod event;
 pub mod list;
 

@@ -99,10 +99,16 @@ fn closed(list: &str, at: usize, kind: &str) -> Result<usize, TclError> {
     let rest = &list.as_bytes()[at..];
     match rest.first() {
         Some(&byte) if !is_space(byte) => {
-            let end = rest.iter().take(20).position(|&byte| is_space(byte)).unwrap_or(rest.len().min(20));
+            let end = rest
+                .iter()
+                .take(20)
+                .position(|&byte| is_space(byte))
+                .unwrap_or(rest.len().min(20));
             let shown = String::from_utf8_lossy(&rest[..end]).into_owned();
-            Err(TclError::new(format!("list element in {kind} followed by \"{shown}\" instead of space"))
-                .with_code(&["TCL", "VALUE", "LIST", "JUNK"]))
+            Err(TclError::new(format!(
+                "list element in {kind} followed by \"{shown}\" instead of space"
+            ))
+            .with_code(&["TCL", "VALUE", "LIST", "JUNK"]))
         }
         _ => Ok(at),
     }
@@ -136,7 +142,10 @@ fn unescape(list: &str, at: usize, word: &mut String) -> usize {
         b'0'..=b'7' => return octal(list, at, word),
         b'\n' => {
             let mut end = at + 2;
-            while bytes.get(end).is_some_and(|&byte| byte == b' ' || byte == b'\t') {
+            while bytes
+                .get(end)
+                .is_some_and(|&byte| byte == b' ' || byte == b'\t')
+            {
                 end += 1;
             }
             word.push(' ');
@@ -171,7 +180,11 @@ fn hex(list: &str, at: usize, most: usize, word: &mut String) -> usize {
 fn octal(list: &str, at: usize, word: &mut String) -> usize {
     let digits = &list.as_bytes()[at + 1..];
     let (mut value, mut count) = (0u32, 0);
-    while count < 3 && digits.get(count).is_some_and(|digit| (b'0'..=b'7').contains(digit)) {
+    while count < 3
+        && digits
+            .get(count)
+            .is_some_and(|digit| (b'0'..=b'7').contains(digit))
+    {
         let next = value * 8 + u32::from(digits[count] - b'0');
         if next > 0xFF {
             break;
@@ -192,7 +205,9 @@ enum Protection {
     None,
     Braces,
     /// Backslashes; braces too when they would not pair.
-    Escapes { braces: bool },
+    Escapes {
+        braces: bool,
+    },
 }
 
 fn append_word(out: &mut String, word: &str, first: bool) {

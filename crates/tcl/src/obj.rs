@@ -52,7 +52,9 @@ impl Obj {
         let dict = unsafe { Obj::from_new(sys::Tcl_NewDictObj()) };
         for (key, value) in pairs {
             // SAFETY: `dict` is fresh and unshared, as Tcl_DictObjPut demands; it cannot fail on a dictionary.
-            unsafe { sys::Tcl_DictObjPut(ptr::null_mut(), dict.as_ptr(), key.as_ptr(), value.as_ptr()) };
+            unsafe {
+                sys::Tcl_DictObjPut(ptr::null_mut(), dict.as_ptr(), key.as_ptr(), value.as_ptr())
+            };
         }
         dict
     }
@@ -111,7 +113,9 @@ impl Obj {
             if text.is_ascii() {
                 return Some(text.as_bytes().to_vec());
             }
-            text.chars().map(|character| u8::try_from(u32::from(character)).ok()).collect()
+            text.chars()
+                .map(|character| u8::try_from(u32::from(character)).ok())
+                .collect()
         })
     }
 
@@ -123,7 +127,9 @@ impl Obj {
             sys::Tcl_GetWideIntFromObj(interp, self.as_ptr(), &mut value) == sys::TCL_OK
         })?;
         // 8.6 takes integers up to 64 bits without sign and wraps them.
-        if self.type_is(c"bignum") && self.with_text(|text| text.trim_start().starts_with('-')) != (value < 0) {
+        if self.type_is(c"bignum")
+            && self.with_text(|text| text.trim_start().starts_with('-')) != (value < 0)
+        {
             let message = "integer value too large to represent";
             return Err(TclError::new(message).with_code(&["ARITH", "IOVERFLOW", message]));
         }
@@ -159,7 +165,10 @@ impl Obj {
                 Ok((elements, count)) if count > 0 => {
                     // SAFETY: Tcl lends `count` live elements; each is copied with a reference before anything else
                     // can touch the list.
-                    out = unsafe { slice(elements, count) }.iter().map(|&element| unsafe { Obj::share(element) }).collect();
+                    out = unsafe { slice(elements, count) }
+                        .iter()
+                        .map(|&element| unsafe { Obj::share(element) })
+                        .collect();
                     true
                 }
                 Ok(_) => true,
@@ -189,11 +198,22 @@ impl Obj {
     pub fn pairs(&self) -> Result<Vec<(Obj, Obj)>, TclError> {
         let mut out = Vec::new();
         self.convert("invalid dictionary:", |interp| {
-            let mut search = sys::Tcl_DictSearch { next: ptr::null_mut(), epoch: 0, dictionaryPtr: ptr::null_mut() };
+            let mut search = sys::Tcl_DictSearch {
+                next: ptr::null_mut(),
+                epoch: 0,
+                dictionaryPtr: ptr::null_mut(),
+            };
             let (mut key, mut value, mut done) = (ptr::null_mut(), ptr::null_mut(), 0);
             // SAFETY: live value, live or null interpreter, valid places for the answers.
             let status = unsafe {
-                sys::Tcl_DictObjFirst(interp, self.as_ptr(), &mut search, &mut key, &mut value, &mut done)
+                sys::Tcl_DictObjFirst(
+                    interp,
+                    self.as_ptr(),
+                    &mut search,
+                    &mut key,
+                    &mut value,
+                    &mut done,
+                )
             };
             if status != sys::TCL_OK {
                 return false;
@@ -301,7 +321,9 @@ impl Obj {
         // SAFETY: the caller's promise; the count is read and written by this thread alone.
         unsafe {
             (*pointer).refCount += 1;
-            Obj { pointer: NonNull::new_unchecked(pointer) }
+            Obj {
+                pointer: NonNull::new_unchecked(pointer),
+            }
         }
     }
 
@@ -340,7 +362,11 @@ impl Obj {
     }
 
     /// Runs a conversion silently; when it fails, runs it once more in the interpreter at work for Tcl's own message.
-    fn convert(&self, expected: &str, mut f: impl FnMut(*mut sys::Tcl_Interp) -> bool) -> Result<(), TclError> {
+    fn convert(
+        &self,
+        expected: &str,
+        mut f: impl FnMut(*mut sys::Tcl_Interp) -> bool,
+    ) -> Result<(), TclError> {
         Lent::check();
         if f(ptr::null_mut()) {
             return Ok(());

@@ -98,7 +98,11 @@ impl TclError {
     /// The trace (`errorInfo`) as far as it has grown; the message alone for an error that Tcl has not seen.
     pub fn info(&self) -> &str {
         self.inner.trace.get_or_init(|| {
-            let known = self.inner.origin.as_ref().and_then(|origin| option(&origin.options, "-errorinfo"));
+            let known = self
+                .inner
+                .origin
+                .as_ref()
+                .and_then(|origin| option(&origin.options, "-errorinfo"));
             let mut info = known.unwrap_or_else(|| self.inner.message.clone());
             info.push_str(&self.inner.note);
             info
@@ -107,7 +111,14 @@ impl TclError {
 
     /// The line of the script, when it came out of one.
     pub fn line(&self) -> Option<i64> {
-        self.inner.origin.as_ref()?.options.dict_get("-errorline").ok()??.int().ok()
+        self.inner
+            .origin
+            .as_ref()?
+            .options
+            .dict_get("-errorline")
+            .ok()??
+            .int()
+            .ok()
     }
 
     /// The return options, as `catch` stores them.
@@ -116,8 +127,13 @@ impl TclError {
             return origin.options.clone();
         }
         Obj::dict(
-            [("-code", "1"), ("-level", "0"), ("-errorcode", self.code()), ("-errorinfo", self.info())]
-                .map(|(key, value)| (Obj::from(key), Obj::from(value))),
+            [
+                ("-code", "1"),
+                ("-level", "0"),
+                ("-errorcode", self.code()),
+                ("-errorinfo", self.info()),
+            ]
+            .map(|(key, value)| (Obj::from(key), Obj::from(value))),
         )
     }
 
@@ -142,7 +158,20 @@ impl TclError {
             note: String::new(),
             origin: Some(Origin { state, options }),
         };
-        TclError { inner: Box::new(inner) }
+        TclError {
+            inner: Box::new(inner),
+        }
+    }
+
+    /// Takes the error of a C function that evaluates nothing: message and code, no trace yet.
+    ///
+    /// # Safety
+    /// `interp` is a live interpreter of this thread in which that function has just failed.
+    pub(crate) unsafe fn take_plain(interp: *mut sys::Tcl_Interp) -> TclError {
+        // SAFETY: the caller's promise.
+        let mut error = unsafe { TclError::take(interp) };
+        error.inner.origin = None;
+        error
     }
 
     /// Gives the error to an interpreter.
@@ -175,7 +204,10 @@ impl TclError {
 
 impl fmt::Debug for TclError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TclError").field("message", &self.message()).field("code", &self.code()).finish()
+        f.debug_struct("TclError")
+            .field("message", &self.message())
+            .field("code", &self.code())
+            .finish()
     }
 }
 
@@ -209,8 +241,14 @@ impl ReturnExit {
 
     /// `return -code CODE -level LEVEL VALUE`, codes: 0 ok, 1 error, 2 return, 3 break, 4 continue.
     pub fn with(value: impl Into<Obj>, code: i32, level: u32) -> ReturnExit {
-        let options = Obj::dict([("-code", i64::from(code)), ("-level", i64::from(level))].map(|(k, v)| (k.into(), v.into())));
-        ReturnExit { value: value.into(), options }
+        let options = Obj::dict(
+            [("-code", i64::from(code)), ("-level", i64::from(level))]
+                .map(|(k, v)| (k.into(), v.into())),
+        );
+        ReturnExit {
+            value: value.into(),
+            options,
+        }
     }
 
     /// The value returned.
@@ -234,8 +272,15 @@ impl ReturnExit {
     }
 
     fn number(&self, name: &str, default: i32) -> i32 {
-        let known = self.options.dict_get(name).ok().flatten().and_then(|value| value.int().ok());
-        known.and_then(|value| i32::try_from(value).ok()).unwrap_or(default)
+        let known = self
+            .options
+            .dict_get(name)
+            .ok()
+            .flatten()
+            .and_then(|value| value.int().ok());
+        known
+            .and_then(|value| i32::try_from(value).ok())
+            .unwrap_or(default)
     }
 }
 
@@ -393,5 +438,9 @@ fn returned_error(returned: &ReturnExit) -> TclError {
 }
 
 fn option(options: &obj::Obj, name: &str) -> Option<String> {
-    options.dict_get(name).ok().flatten().map(|value| value.text())
+    options
+        .dict_get(name)
+        .ok()
+        .flatten()
+        .map(|value| value.text())
 }

@@ -37,7 +37,11 @@ impl Interp {
     /// flags. It may define commands; then the normal look-up goes on. Look-ups made by `f` itself are not told.
     ///
     /// The interpreter's result and error state are kept around `f`.
-    pub fn add_resolver(&self, name: &str, f: impl Fn(&Interp, &str, &str, ResolveFlags) + 'static) {
+    pub fn add_resolver(
+        &self,
+        name: &str,
+        f: impl Fn(&Interp, &str, &str, ResolveFlags) + 'static,
+    ) {
         let attached = self.attached();
         let mut all = attached.resolvers.all.borrow_mut();
         let begin = all.is_empty();
@@ -92,10 +96,19 @@ unsafe extern "C" fn resolve(
     if resolvers.at_work.replace(true) {
         return sys::TCL_CONTINUE;
     }
-    let all: Vec<Rc<Resolve>> = resolvers.all.borrow().iter().map(|(_, resolve)| resolve.clone()).collect();
+    let all: Vec<Rc<Resolve>> = resolvers
+        .all
+        .borrow()
+        .iter()
+        .map(|(_, resolve)| resolve.clone())
+        .collect();
     // SAFETY: Tcl lends the name and the namespace during the call; they are copied because `f` may delete them.
     let (name, context) = unsafe {
-        let context = if context.is_null() { "::".into() } else { text::from_c((*context).fullName).into_owned() };
+        let context = if context.is_null() {
+            "::".into()
+        } else {
+            text::from_c((*context).fullName).into_owned()
+        };
         (text::from_c(name).into_owned(), context)
     };
     let _current = command::Current::enter(interp);

@@ -7,7 +7,10 @@ use std::ffi::CString;
 /// Rust text as Tcl stores it; borrowed when both agree.
 pub(crate) fn to_tcl(text: &str) -> Cow<'_, [u8]> {
     let bytes = text.as_bytes();
-    if !bytes.iter().any(|&byte| byte == 0 || (sys::ASTRAL_AS_PAIRS && byte >= 0xF0)) {
+    if !bytes
+        .iter()
+        .any(|&byte| byte == 0 || (sys::ASTRAL_AS_PAIRS && byte >= 0xF0))
+    {
         return Cow::Borrowed(bytes);
     }
     let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 2 + 2);
@@ -77,14 +80,16 @@ fn translate(bytes: &[u8], valid: usize) -> String {
             rest = &rest[3..];
             match surrogate(rest) {
                 Some(low) if unit < 0xDC00 && low >= 0xDC00 => {
-                    let code = 0x1_0000 + ((u32::from(unit) - 0xD800) << 10) + (u32::from(low) - 0xDC00);
+                    let code =
+                        0x1_0000 + ((u32::from(unit) - 0xD800) << 10) + (u32::from(low) - 0xDC00);
                     out.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
                     rest = &rest[3..];
                 }
                 _ => out.push(char::REPLACEMENT_CHARACTER),
             }
         } else {
-            let width = (2..=4.min(rest.len())).find_map(|width| std::str::from_utf8(&rest[..width]).ok());
+            let width =
+                (2..=4.min(rest.len())).find_map(|width| std::str::from_utf8(&rest[..width]).ok());
             match width {
                 Some(character) => {
                     out.push_str(character);
@@ -117,7 +122,10 @@ mod tests {
     #[test]
     fn plain_text_is_borrowed() {
         assert!(matches!(to_tcl("Grüße, 世界"), Cow::Borrowed(_)));
-        assert!(matches!(from_tcl("Grüße, 世界".as_bytes()), Cow::Borrowed(_)));
+        assert!(matches!(
+            from_tcl("Grüße, 世界".as_bytes()),
+            Cow::Borrowed(_)
+        ));
     }
 
     #[test]

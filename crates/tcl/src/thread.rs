@@ -30,7 +30,9 @@ pub fn version() -> &'static str {
         let (mut major, mut minor, mut patch, mut kind) = (0, 0, 0, 0);
         // SAFETY: four valid places; needs no initialisation.
         unsafe { sys::Tcl_GetVersion(&mut major, &mut minor, &mut patch, &mut kind) };
-        let mark = ["a", "b", "."].get(usize::try_from(kind).unwrap_or(2)).unwrap_or(&".");
+        let mark = ["a", "b", "."]
+            .get(usize::try_from(kind).unwrap_or(2))
+            .unwrap_or(&".");
         format!("{major}.{minor}{mark}{patch}")
     })
 }

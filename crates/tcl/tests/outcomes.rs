@@ -19,9 +19,12 @@ fn failure(interp: &Interp, script: &str) -> TclError {
 fn all_five_pass_through_a_command() {
     let interp = interp();
     for code in ["ok", "error", "return", "break", "continue", "5", "17"] {
-        let direct = interp.eval(&format!("list [catch {{return -level 0 -code {code} x}} r o] $r [dict get $o -code]"));
-        let through =
-            interp.eval(&format!("list [catch {{through {{return -level 0 -code {code} x}}}} r o] $r [dict get $o -code]"));
+        let direct = interp.eval(&format!(
+            "list [catch {{return -level 0 -code {code} x}} r o] $r [dict get $o -code]"
+        ));
+        let through = interp.eval(&format!(
+            "list [catch {{through {{return -level 0 -code {code} x}}}} r o] $r [dict get $o -code]"
+        ));
         let text = through.unwrap().text();
         // What break and continue left as a result is nothing anybody reads.
         if ["break", "continue"].contains(&code) {
@@ -54,13 +57,46 @@ fn commands_return_in_all_ways() {
             _ => Exit::Code(42, Obj::from("odd")),
         })
     });
-    assert_eq!(interp.eval("set n 0; while 1 {incr n; exit_with break}; set n").unwrap().text(), "1");
-    assert_eq!(interp.eval("foreach n {1 2 3} {exit_with continue; error x}; set n").unwrap().text(), "3");
-    assert_eq!(interp.eval("proc p {} {exit_with return; error x}; p").unwrap().text(), "early");
-    assert_eq!(interp.eval("list [catch {exit_with 42} r] $r").unwrap().text(), "42 odd");
-    assert_eq!(interp.eval("list [catch {exit_with error} r o] $r [dict get $o -errorcode] $::errorCode").unwrap().text(), "1 bad NONE NONE");
     assert_eq!(
-        interp.eval("list [catch {exit_with coded} r o] $r [dict get $o -errorcode] $::errorCode").unwrap().text(),
+        interp
+            .eval("set n 0; while 1 {incr n; exit_with break}; set n")
+            .unwrap()
+            .text(),
+        "1"
+    );
+    assert_eq!(
+        interp
+            .eval("foreach n {1 2 3} {exit_with continue; error x}; set n")
+            .unwrap()
+            .text(),
+        "3"
+    );
+    assert_eq!(
+        interp
+            .eval("proc p {} {exit_with return; error x}; p")
+            .unwrap()
+            .text(),
+        "early"
+    );
+    assert_eq!(
+        interp
+            .eval("list [catch {exit_with 42} r] $r")
+            .unwrap()
+            .text(),
+        "42 odd"
+    );
+    assert_eq!(
+        interp
+            .eval("list [catch {exit_with error} r o] $r [dict get $o -errorcode] $::errorCode")
+            .unwrap()
+            .text(),
+        "1 bad NONE NONE"
+    );
+    assert_eq!(
+        interp
+            .eval("list [catch {exit_with coded} r o] $r [dict get $o -errorcode] $::errorCode")
+            .unwrap()
+            .text(),
         "1 bad {MY {two words}} {MY {two words}}"
     );
 }
@@ -68,7 +104,10 @@ fn commands_return_in_all_ways() {
 #[test]
 fn errors_name_message_code_and_trace() {
     let interp = interp();
-    let error = failure(&interp, "proc inner {} {error boom {} {X 1}}\nproc outer {} {\n  inner\n}\nouter");
+    let error = failure(
+        &interp,
+        "proc inner {} {error boom {} {X 1}}\nproc outer {} {\n  inner\n}\nouter",
+    );
     assert_eq!((error.message(), error.code()), ("boom", "X 1"));
     assert_eq!(error.code_words(), ["X", "1"]);
     assert_eq!(
@@ -103,32 +142,66 @@ fn a_fresh_error_after_a_swallowed_one_starts_a_new_trace() {
     });
     let error = failure(&interp, "swallow {error old {} OLD}");
     assert_eq!((error.message(), error.code()), ("fresh", "NONE"));
-    assert_eq!(error.info(), "fresh\n    while executing\n\"swallow {error old {} OLD}\"");
+    assert_eq!(
+        error.info(),
+        "fresh\n    while executing\n\"swallow {error old {} OLD}\""
+    );
     interp.register("fine", |interp, words| {
         assert!(interp.eval(&words[1].text()).is_err());
         Ok(Obj::from("fine"))
     });
-    assert_eq!(interp.eval("catch {fine {error old {} OLD}} r o; list $r $o").unwrap().text(), "fine {-code 0 -level 0}");
+    assert_eq!(
+        interp
+            .eval("catch {fine {error old {} OLD}} r o; list $r $o")
+            .unwrap()
+            .text(),
+        "fine {-code 0 -level 0}"
+    );
 }
 
 #[test]
 fn notes_are_added_to_the_trace() {
     let interp = interp();
-    interp.register("noted", |interp, words| match interp.eval(&words[1].text()) {
-        Err(Exit::Error(error)) => Err(error.with_note("\n    (while noting)").into()),
-        other => other,
+    interp.register("noted", |interp, words| {
+        match interp.eval(&words[1].text()) {
+            Err(Exit::Error(error)) => Err(error.with_note("\n    (while noting)").into()),
+            other => other,
+        }
     });
     let error = failure(&interp, "noted {error boom}");
-    assert!(error.info().contains("\"error boom\"\n    (while noting)\n    invoked from within\n\"noted"), "{}", error.info());
+    assert!(
+        error
+            .info()
+            .contains("\"error boom\"\n    (while noting)\n    invoked from within\n\"noted"),
+        "{}",
+        error.info()
+    );
 }
 
 #[test]
 fn the_top_settles() {
     let interp = interp();
     assert_eq!(interp.eval("return done").settle().unwrap().text(), "done");
-    assert_eq!(interp.eval("return -code error -errorcode E oops").settle().unwrap_err().code(), "E");
-    assert_eq!(interp.eval("break").settle().unwrap_err().message(), "invoked \"break\" outside of a loop");
-    assert_eq!(interp.eval("return -code 7").settle().unwrap_err().message(), "command returned bad code: 7");
+    assert_eq!(
+        interp
+            .eval("return -code error -errorcode E oops")
+            .settle()
+            .unwrap_err()
+            .code(),
+        "E"
+    );
+    assert_eq!(
+        interp.eval("break").settle().unwrap_err().message(),
+        "invoked \"break\" outside of a loop"
+    );
+    assert_eq!(
+        interp
+            .eval("return -code 7")
+            .settle()
+            .unwrap_err()
+            .message(),
+        "command returned bad code: 7"
+    );
 }
 
 #[test]
@@ -137,10 +210,16 @@ fn an_error_may_outlive_its_interpreter() {
     let other = interp();
     assert_eq!(error.line(), Some(1));
     let cell = std::cell::RefCell::new(Some(error));
-    other.register("again", move |_, _| Err(cell.borrow_mut().take().expect("called once").into()));
+    other.register("again", move |_, _| {
+        Err(cell.borrow_mut().take().expect("called once").into())
+    });
     let again = failure(&other, "again");
     assert_eq!((again.message(), again.code()), ("gone", "A B"));
-    assert!(again.info().ends_with("invoked from within\n\"again\""), "{}", again.info());
+    assert!(
+        again.info().ends_with("invoked from within\n\"again\""),
+        "{}",
+        again.info()
+    );
 }
 
 #[test]
@@ -152,9 +231,15 @@ fn panics_become_errors() {
     let before = tcl::panics();
     interp.register("explode", |_, _| panic!("secret {}", 1));
     let error = failure(&interp, "explode");
-    assert_eq!((error.message(), error.code()), ("internal error in command explode", "NAVIS PANIC"));
+    assert_eq!(
+        (error.message(), error.code()),
+        ("internal error in command explode", "NAVIS PANIC")
+    );
     assert_eq!(tcl::panics(), before + 1);
-    assert_eq!(*told.lock().unwrap(), "internal error in command explode: secret 1");
+    assert_eq!(
+        *told.lock().unwrap(),
+        "internal error in command explode: secret 1"
+    );
     // Also when dropping the closure panics.
     struct Bomb;
     impl Drop for Bomb {

@@ -1,5 +1,5 @@
 //! The C declarations of libtcl that 8.6 and 9.0 have in common; `v8` and `v9` add the rest under the same names.
-#![allow(non_camel_case_types, non_snake_case)]
+#![allow(non_camel_case_types, non_snake_case, clippy::missing_safety_doc)]
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -76,20 +76,31 @@ pub struct Tcl_ChannelType {
     pub typeName: *const c_char,
     pub version: *mut c_void,
     pub closeProc: *mut c_void,
-    pub inputProc: Option<unsafe extern "C" fn(*mut c_void, *mut c_char, c_int, *mut c_int) -> c_int>,
-    pub outputProc: Option<unsafe extern "C" fn(*mut c_void, *const c_char, c_int, *mut c_int) -> c_int>,
-    pub seekProc: Option<unsafe extern "C" fn(*mut c_void, std::ffi::c_long, c_int, *mut c_int) -> c_int>,
-    pub setOptionProc:
-        Option<unsafe extern "C" fn(*mut c_void, *mut Tcl_Interp, *const c_char, *const c_char) -> c_int>,
-    pub getOptionProc:
-        Option<unsafe extern "C" fn(*mut c_void, *mut Tcl_Interp, *const c_char, *mut Tcl_DString) -> c_int>,
+    pub inputProc:
+        Option<unsafe extern "C" fn(*mut c_void, *mut c_char, c_int, *mut c_int) -> c_int>,
+    pub outputProc:
+        Option<unsafe extern "C" fn(*mut c_void, *const c_char, c_int, *mut c_int) -> c_int>,
+    pub seekProc:
+        Option<unsafe extern "C" fn(*mut c_void, std::ffi::c_long, c_int, *mut c_int) -> c_int>,
+    pub setOptionProc: Option<
+        unsafe extern "C" fn(*mut c_void, *mut Tcl_Interp, *const c_char, *const c_char) -> c_int,
+    >,
+    pub getOptionProc: Option<
+        unsafe extern "C" fn(
+            *mut c_void,
+            *mut Tcl_Interp,
+            *const c_char,
+            *mut Tcl_DString,
+        ) -> c_int,
+    >,
     pub watchProc: Option<unsafe extern "C" fn(*mut c_void, c_int)>,
     pub getHandleProc: Option<unsafe extern "C" fn(*mut c_void, c_int, *mut *mut c_void) -> c_int>,
     pub close2Proc: Option<unsafe extern "C" fn(*mut c_void, *mut Tcl_Interp, c_int) -> c_int>,
     pub blockModeProc: Option<unsafe extern "C" fn(*mut c_void, c_int) -> c_int>,
     pub flushProc: Option<unsafe extern "C" fn(*mut c_void) -> c_int>,
     pub handlerProc: Option<unsafe extern "C" fn(*mut c_void, c_int) -> c_int>,
-    pub wideSeekProc: Option<unsafe extern "C" fn(*mut c_void, Tcl_WideInt, c_int, *mut c_int) -> Tcl_WideInt>,
+    pub wideSeekProc:
+        Option<unsafe extern "C" fn(*mut c_void, Tcl_WideInt, c_int, *mut c_int) -> Tcl_WideInt>,
     pub threadActionProc: Option<unsafe extern "C" fn(*mut c_void, c_int)>,
     pub truncateProc: Option<unsafe extern "C" fn(*mut c_void, Tcl_WideInt) -> c_int>,
 }
@@ -118,14 +129,12 @@ pub const TCL_GLOBAL_ONLY: c_int = 1;
 pub const TCL_NAMESPACE_ONLY: c_int = 2;
 pub const TCL_LEAVE_ERR_MSG: c_int = 0x200;
 pub const TCL_EVAL_GLOBAL: c_int = 0x2_0000;
-pub const TCL_EVAL_DIRECT: c_int = 0x4_0000;
 pub const TCL_CANCEL_UNWIND: c_int = 0x10_0000;
 pub const TCL_SUBST_COMMANDS: c_int = 1;
 pub const TCL_SUBST_VARIABLES: c_int = 2;
 pub const TCL_SUBST_BACKSLASHES: c_int = 4;
 pub const TCL_READABLE: c_int = 2;
 pub const TCL_WRITABLE: c_int = 4;
-pub const TCL_EXCEPTION: c_int = 8;
 pub const TCL_STDIN: c_int = 2;
 pub const TCL_STDOUT: c_int = 4;
 pub const TCL_STDERR: c_int = 8;
@@ -137,14 +146,19 @@ pub const TCL_TIMER_EVENTS: c_int = 16;
 pub const TCL_IDLE_EVENTS: c_int = 32;
 pub const TCL_ALL_EVENTS: c_int = !TCL_DONT_WAIT;
 pub const TCL_MODE_NONBLOCKING: c_int = 1;
-pub const TCL_CHANNEL_VERSION_5: *mut c_void = 5 as *mut c_void;
-pub const TCL_CLOSE2PROC: *mut c_void = 1 as *mut c_void;
+pub const TCL_CHANNEL_VERSION_5: *mut c_void = std::ptr::without_provenance_mut(5);
+pub const TCL_CLOSE2PROC: *mut c_void = std::ptr::without_provenance_mut(1);
 
 // SAFETY: the declarations follow tcl.h, tclDecls.h and tclIntDecls.h of 8.6.13 and 9.0.1; the ones below are the same
 // in both (pointers, int and Tcl_WideInt only), and `tests/layout.rs` compares the structures and constants.
 unsafe extern "C" {
     pub fn Tcl_FindExecutable(argv0: *const c_char);
-    pub fn Tcl_GetVersion(major: *mut c_int, minor: *mut c_int, patch: *mut c_int, kind: *mut c_int);
+    pub fn Tcl_GetVersion(
+        major: *mut c_int,
+        minor: *mut c_int,
+        patch: *mut c_int,
+        kind: *mut c_int,
+    );
     pub fn Tcl_CreateInterp() -> *mut Tcl_Interp;
     pub fn Tcl_Init(interp: *mut Tcl_Interp) -> c_int;
     pub fn Tcl_DeleteInterp(interp: *mut Tcl_Interp);
@@ -160,10 +174,26 @@ unsafe extern "C" {
     pub fn Tcl_NewDoubleObj(value: f64) -> *mut Tcl_Obj;
     pub fn Tcl_NewDictObj() -> *mut Tcl_Obj;
     pub fn Tcl_DuplicateObj(obj: *mut Tcl_Obj) -> *mut Tcl_Obj;
-    pub fn Tcl_GetWideIntFromObj(interp: *mut Tcl_Interp, obj: *mut Tcl_Obj, value: *mut Tcl_WideInt) -> c_int;
-    pub fn Tcl_GetDoubleFromObj(interp: *mut Tcl_Interp, obj: *mut Tcl_Obj, value: *mut f64) -> c_int;
-    pub fn Tcl_GetBooleanFromObj(interp: *mut Tcl_Interp, obj: *mut Tcl_Obj, value: *mut c_int) -> c_int;
-    pub fn Tcl_ListObjAppendElement(interp: *mut Tcl_Interp, list: *mut Tcl_Obj, element: *mut Tcl_Obj) -> c_int;
+    pub fn Tcl_GetWideIntFromObj(
+        interp: *mut Tcl_Interp,
+        obj: *mut Tcl_Obj,
+        value: *mut Tcl_WideInt,
+    ) -> c_int;
+    pub fn Tcl_GetDoubleFromObj(
+        interp: *mut Tcl_Interp,
+        obj: *mut Tcl_Obj,
+        value: *mut f64,
+    ) -> c_int;
+    pub fn Tcl_GetBooleanFromObj(
+        interp: *mut Tcl_Interp,
+        obj: *mut Tcl_Obj,
+        value: *mut c_int,
+    ) -> c_int;
+    pub fn Tcl_ListObjAppendElement(
+        interp: *mut Tcl_Interp,
+        list: *mut Tcl_Obj,
+        element: *mut Tcl_Obj,
+    ) -> c_int;
     pub fn Tcl_DictObjPut(
         interp: *mut Tcl_Interp,
         dict: *mut Tcl_Obj,
@@ -193,7 +223,11 @@ unsafe extern "C" {
     pub fn Tcl_DictObjDone(search: *mut Tcl_DictSearch);
 
     pub fn Tcl_EvalObjEx(interp: *mut Tcl_Interp, script: *mut Tcl_Obj, flags: c_int) -> c_int;
-    pub fn Tcl_FSEvalFileEx(interp: *mut Tcl_Interp, path: *mut Tcl_Obj, encoding: *const c_char) -> c_int;
+    pub fn Tcl_FSEvalFileEx(
+        interp: *mut Tcl_Interp,
+        path: *mut Tcl_Obj,
+        encoding: *const c_char,
+    ) -> c_int;
     pub fn Tcl_SubstObj(interp: *mut Tcl_Interp, text: *mut Tcl_Obj, flags: c_int) -> *mut Tcl_Obj;
     pub fn Tcl_GetObjResult(interp: *mut Tcl_Interp) -> *mut Tcl_Obj;
     pub fn Tcl_SetObjResult(interp: *mut Tcl_Interp, value: *mut Tcl_Obj);
@@ -263,9 +297,19 @@ unsafe extern "C" {
 
     pub fn Tcl_DoOneEvent(flags: c_int) -> c_int;
     pub fn Tcl_SetErrno(errno: c_int);
-    pub fn Tcl_CreateFileHandler(fd: c_int, mask: c_int, proc_: Option<FileProc>, data: *mut c_void);
+    pub fn Tcl_GetErrno() -> c_int;
+    pub fn Tcl_CreateFileHandler(
+        fd: c_int,
+        mask: c_int,
+        proc_: Option<FileProc>,
+        data: *mut c_void,
+    );
     pub fn Tcl_DeleteFileHandler(fd: c_int);
-    pub fn Tcl_CreateTimerHandler(milliseconds: c_int, proc_: Option<TimerProc>, data: *mut c_void) -> *mut c_void;
+    pub fn Tcl_CreateTimerHandler(
+        milliseconds: c_int,
+        proc_: Option<TimerProc>,
+        data: *mut c_void,
+    ) -> *mut c_void;
     pub fn Tcl_DeleteTimerHandler(token: *mut c_void);
 
     pub fn Tcl_CreateChannel(
@@ -276,11 +320,19 @@ unsafe extern "C" {
     ) -> Tcl_Channel;
     pub fn Tcl_MakeFileChannel(handle: *mut c_void, mode: c_int) -> Tcl_Channel;
     pub fn Tcl_MakeTcpClientChannel(handle: *mut c_void) -> Tcl_Channel;
-    pub fn Tcl_GetChannel(interp: *mut Tcl_Interp, name: *const c_char, mode: *mut c_int) -> Tcl_Channel;
+    pub fn Tcl_GetChannel(
+        interp: *mut Tcl_Interp,
+        name: *const c_char,
+        mode: *mut c_int,
+    ) -> Tcl_Channel;
     pub fn Tcl_GetChannelName(channel: Tcl_Channel) -> *const c_char;
     pub fn Tcl_GetChannelMode(channel: Tcl_Channel) -> c_int;
     pub fn Tcl_GetChannelType(channel: Tcl_Channel) -> *const Tcl_ChannelType;
-    pub fn Tcl_GetChannelHandle(channel: Tcl_Channel, direction: c_int, handle: *mut *mut c_void) -> c_int;
+    pub fn Tcl_GetChannelHandle(
+        channel: Tcl_Channel,
+        direction: c_int,
+        handle: *mut *mut c_void,
+    ) -> c_int;
     pub fn Tcl_GetChannelNames(interp: *mut Tcl_Interp) -> c_int;
     pub fn Tcl_GetChannelOption(
         interp: *mut Tcl_Interp,
@@ -296,6 +348,7 @@ unsafe extern "C" {
     ) -> c_int;
     pub fn Tcl_RegisterChannel(interp: *mut Tcl_Interp, channel: Tcl_Channel);
     pub fn Tcl_UnregisterChannel(interp: *mut Tcl_Interp, channel: Tcl_Channel) -> c_int;
+    pub fn Tcl_IsChannelRegistered(interp: *mut Tcl_Interp, channel: Tcl_Channel) -> c_int;
     pub fn Tcl_IsChannelShared(channel: Tcl_Channel) -> c_int;
     pub fn Tcl_ClearChannelHandlers(channel: Tcl_Channel);
     pub fn Tcl_CutChannel(channel: Tcl_Channel);
@@ -326,16 +379,43 @@ unsafe extern "C" {
         count: *mut Tcl_Size,
         elements: *mut *mut *mut Tcl_Obj,
     ) -> c_int;
-    fn Tcl_ListObjLength(interp: *mut Tcl_Interp, list: *mut Tcl_Obj, count: *mut Tcl_Size) -> c_int;
-    fn Tcl_EvalEx(interp: *mut Tcl_Interp, script: *const c_char, length: Tcl_Size, flags: c_int) -> c_int;
-    fn Tcl_EvalObjv(interp: *mut Tcl_Interp, count: Tcl_Size, words: *const *mut Tcl_Obj, flags: c_int) -> c_int;
+    fn Tcl_ListObjLength(
+        interp: *mut Tcl_Interp,
+        list: *mut Tcl_Obj,
+        count: *mut Tcl_Size,
+    ) -> c_int;
+    fn Tcl_EvalEx(
+        interp: *mut Tcl_Interp,
+        script: *const c_char,
+        length: Tcl_Size,
+        flags: c_int,
+    ) -> c_int;
+    fn Tcl_EvalObjv(
+        interp: *mut Tcl_Interp,
+        count: Tcl_Size,
+        words: *const *mut Tcl_Obj,
+        flags: c_int,
+    ) -> c_int;
     fn Tcl_Read(channel: Tcl_Channel, buffer: *mut c_char, count: Tcl_Size) -> Tcl_Size;
-    fn Tcl_ReadChars(channel: Tcl_Channel, obj: *mut Tcl_Obj, count: Tcl_Size, append: c_int) -> Tcl_Size;
+    fn Tcl_ReadChars(
+        channel: Tcl_Channel,
+        obj: *mut Tcl_Obj,
+        count: Tcl_Size,
+        append: c_int,
+    ) -> Tcl_Size;
     fn Tcl_GetsObj(channel: Tcl_Channel, obj: *mut Tcl_Obj) -> Tcl_Size;
     fn Tcl_Write(channel: Tcl_Channel, bytes: *const c_char, count: Tcl_Size) -> Tcl_Size;
     fn Tcl_WriteObj(channel: Tcl_Channel, obj: *mut Tcl_Obj) -> Tcl_Size;
-    fn Tcl_DStringAppend(out: *mut Tcl_DString, bytes: *const c_char, count: Tcl_Size) -> *mut c_char;
-    fn Tcl_BadChannelOption(interp: *mut Tcl_Interp, option: *const c_char, list: *const c_char) -> c_int;
+    fn Tcl_DStringAppend(
+        out: *mut Tcl_DString,
+        bytes: *const c_char,
+        count: Tcl_Size,
+    ) -> *mut c_char;
+    fn Tcl_BadChannelOption(
+        interp: *mut Tcl_Interp,
+        option: *const c_char,
+        list: *const c_char,
+    ) -> c_int;
 }
 
 pub unsafe fn string_from_obj(obj: *mut Tcl_Obj) -> (*const u8, usize) {
@@ -400,12 +480,22 @@ pub unsafe fn eval_words(interp: *mut Tcl_Interp, words: &[*mut Tcl_Obj], flags:
 /// Reads up to `buffer.len()` bytes through the channel's buffer; -1 is an error.
 pub unsafe fn read(channel: Tcl_Channel, buffer: &mut [u8]) -> isize {
     // SAFETY: live channel; Tcl writes at most the given number of bytes.
-    unsafe { Tcl_Read(channel, buffer.as_mut_ptr().cast(), size(buffer.len().min(i32::MAX as usize))) as isize }
+    unsafe {
+        Tcl_Read(
+            channel,
+            buffer.as_mut_ptr().cast(),
+            size(buffer.len().min(i32::MAX as usize)),
+        ) as isize
+    }
 }
 
 /// Reads up to `count` characters into `obj` (usize::MAX: to the end of file); -1 is an error.
 pub unsafe fn read_chars(channel: Tcl_Channel, obj: *mut Tcl_Obj, count: usize) -> isize {
-    let count = if count > i32::MAX as usize { -1 } else { count as Tcl_Size };
+    let count = if count > i32::MAX as usize {
+        -1
+    } else {
+        count as Tcl_Size
+    };
     // SAFETY: live channel, live unshared value.
     unsafe { Tcl_ReadChars(channel, obj, count, 0) as isize }
 }
@@ -433,7 +523,11 @@ pub unsafe fn dstring_append(out: *mut Tcl_DString, bytes: &[u8]) {
     unsafe { Tcl_DStringAppend(out, bytes.as_ptr().cast(), size(bytes.len())) };
 }
 
-pub unsafe fn bad_channel_option(interp: *mut Tcl_Interp, option: *const c_char, list: *const c_char) -> c_int {
+pub unsafe fn bad_channel_option(
+    interp: *mut Tcl_Interp,
+    option: *const c_char,
+    list: *const c_char,
+) -> c_int {
     // SAFETY: both strings end with a NUL and live during the call.
     unsafe { Tcl_BadChannelOption(interp, option, list) }
 }

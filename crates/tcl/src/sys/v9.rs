@@ -30,7 +30,11 @@ unsafe extern "C" {
         data: *mut c_void,
         delete: Option<CmdDeleteProc>,
     ) -> Tcl_Command;
-    fn Tcl_GetBytesFromObj(interp: *mut Tcl_Interp, obj: *mut Tcl_Obj, length: *mut Tcl_Size) -> *mut u8;
+    fn Tcl_GetBytesFromObj(
+        interp: *mut Tcl_Interp,
+        obj: *mut Tcl_Obj,
+        length: *mut Tcl_Size,
+    ) -> *mut u8;
     fn Tcl_GetChild(interp: *mut Tcl_Interp, name: *const c_char) -> *mut Tcl_Interp;
 }
 
