@@ -22,7 +22,7 @@ const TABLE: &[(&str, &[&str])] = &[
         "modules",
         &["tcl", "synopsis", "http", "net", "shared", "server"],
     ),
-    ("nsd", &["server", "commands", "modules"]),
+    ("nsd", &["tcl", "shared", "server", "commands", "modules"]),
 ];
 
 /// Third-party crates that a room must not see, with the law that says so.
