@@ -294,7 +294,14 @@ impl Interp {
         let _current = command::Current::enter(interp);
         let code = f(interp);
         // SAFETY: live interpreter that has just answered `code`.
-        unsafe { outcome::from_code(interp, code) }
+        let outcome = unsafe { outcome::from_code(interp, code) };
+        if outcome.is_err() {
+            // A cancelled evaluation leaves its mark, which would cancel the next one too. Not forced: it goes only
+            // when nothing is under way.
+            // SAFETY: live interpreter.
+            unsafe { sys::TclResetCancellation(interp, 0) };
+        }
+        outcome
     }
 
     fn eval_flags(&self, script: &str, flags: c_int) -> Outcome {

@@ -228,8 +228,8 @@ fn protection(word: &str, first: bool) -> Protection {
         return Protection::Braces;
     }
     let bytes = word.as_bytes();
-    let (mut forbidden, mut prefers_escape, mut needs_escape, mut prefers_brace, mut extra) =
-        (false, false, false, false, false);
+    let (mut forbidden, mut prefers_escape, mut needs_escape, mut prefers_brace) =
+        (false, false, false, false);
     let mut depth: i64 = 0;
     if (bytes[0] == b'#' && first) || bytes[0] == b'{' || bytes[0] == b'"' {
         // A list may be evaluated: a leading '#' would begin a comment.
@@ -240,11 +240,9 @@ fn protection(word: &str, first: bool) -> Protection {
     while at < bytes.len() {
         match bytes[at] {
             b'{' => {
-                extra = true;
                 depth += 1;
             }
             b'}' => {
-                extra = true;
                 depth -= 1;
                 if depth < 0 {
                     needs_escape = true;
@@ -256,28 +254,23 @@ fn protection(word: &str, first: bool) -> Protection {
             }
             b'[' | b'$' | b';' | b' ' | 0x09..=0x0D => {
                 forbidden = true;
-                extra = true;
                 prefers_brace = true;
             }
-            b'\\' => {
-                extra = true;
-                match bytes.get(at + 1) {
-                    None | Some(b'\n') => {
-                        needs_escape = true;
-                        at += usize::from(at + 1 < bytes.len());
-                    }
-                    Some(b'{' | b'}' | b'\\') => {
-                        extra = true;
-                        at += 1;
-                        forbidden = true;
-                        prefers_brace = true;
-                    }
-                    Some(_) => {
-                        forbidden = true;
-                        prefers_brace = true;
-                    }
+            b'\\' => match bytes.get(at + 1) {
+                None | Some(b'\n') => {
+                    needs_escape = true;
+                    at += usize::from(at + 1 < bytes.len());
                 }
-            }
+                Some(b'{' | b'}' | b'\\') => {
+                    at += 1;
+                    forbidden = true;
+                    prefers_brace = true;
+                }
+                Some(_) => {
+                    forbidden = true;
+                    prefers_brace = true;
+                }
+            },
             _ => {}
         }
         at += 1;
@@ -290,7 +283,7 @@ fn protection(word: &str, first: bool) -> Protection {
     }
     if forbidden {
         if prefers_escape && !prefers_brace {
-            return Protection::Escapes { braces: extra };
+            return Protection::Escapes { braces: false };
         }
         return Protection::Braces;
     }
@@ -305,7 +298,7 @@ fn escape(out: &mut String, word: &str, first: bool, braces: bool) {
                 out.push(character);
             }
             '{' | '}' => {
-                if braces || index == 0 {
+                if braces {
                     out.push('\\');
                 }
                 out.push(character);

@@ -103,7 +103,7 @@ fn conversion_errors_are_tcls_own() {
             "int abc",
             "lindex {} [incr x 0][unset x][string index a abc]",
         ),
-        ("bool maybe", "if maybe {}"),
+        ("bool maybe", "if {\"maybe\"} {}"),
         ("elements \"a \\{\"", "llength \"a \\{\""),
         ("elements {{a}b}", "llength {{a}b}"),
         ("pairs {a b c}", "dict size {a b c}"),
@@ -229,6 +229,8 @@ fn lists_and_dictionaries() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+
     #[test]
     fn list_quoting_is_tcls(words in proptest::collection::vec("[ \\t\\n\\\\{}\\[\\]\"$;#a-cü\u{1F600}]{0,8}|\\PC{0,6}", 0..6)) {
         let interp = Interp::create_bare();

@@ -68,10 +68,11 @@ pub trait Driver: Send + 'static {
         None
     }
 
-    /// Closes one direction.
+    /// Closes one direction. Tcl also calls it for the reading side at the beginning of a full close.
     fn close_side(&mut self, side: Side) -> io::Result<()> {
         let _ = side;
-        Err(io::ErrorKind::Unsupported.into())
+        // Tcl takes EINVAL, and only that, for "cannot be closed in halves".
+        Err(Errno::INVAL.into())
     }
 
     /// Ends the work; afterwards the driver is dropped.

@@ -295,6 +295,7 @@ unsafe extern "C" {
         flags: c_int,
     ) -> c_int;
 
+    pub fn TclResetCancellation(interp: *mut Tcl_Interp, force: c_int) -> c_int;
     pub fn Tcl_DoOneEvent(flags: c_int) -> c_int;
     pub fn Tcl_SetErrno(errno: c_int);
     pub fn Tcl_GetErrno() -> c_int;
