@@ -1,8 +1,10 @@
 //! The kinds of values that our commands take: handles of sets, the current connection.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use server::script::{Conn, Context, SetRef};
+use server::vserver::VirtualServer;
 use synopsis::{Call, FromObj, Kind, Label};
 use tcl::{Exit, Obj, TclError};
 
@@ -21,6 +23,19 @@ impl FromObj for SetArg {
             Some(set) => Ok(SetArg { handle, set }),
             None => Err(TclError::new(format!("no such set: \"{handle}\"")).with_code(&["NS", "NO_SUCH_SET"]).into()),
         }
+    }
+}
+
+/// A virtual server by its name.
+pub struct ServerArg(pub Arc<VirtualServer>);
+
+impl FromObj for ServerArg {
+    const KIND: Kind = Kind::Value("server");
+
+    fn from_obj(call: &Call<'_>, _label: Label, value: &Obj) -> Result<Self, Exit> {
+        let name = value.text();
+        let found = context(call).process.server(&name);
+        found.map(ServerArg).ok_or_else(|| tcl::error(format!("invalid server: '{name}'")))
     }
 }
 

@@ -4,6 +4,7 @@ mod adp;
 mod answer;
 mod auth;
 mod cache;
+pub mod callback;
 mod config;
 mod conn;
 mod cookie;

@@ -94,6 +94,39 @@ pub fn internal_redirect(interp: &Interp, conn: &Rc<Conn>, location: &str) -> Ou
     }
 }
 
+/// Runs a Tcl file as a page: `file`, or the one that the URL stands for. Like a page of another kind it answers with an
+/// empty page when it answers nothing, and an error in it is logged and costs the rest of the page.
+///
+/// # Errors
+/// Those of the translation of the URL.
+pub fn tcl_page(interp: &Interp, conn: &Rc<Conn>, file: Option<&str>) -> Outcome<()> {
+    let url = conn.url();
+    let path = match file {
+        Some(file) => Some(conn.server.pages.join(file)),
+        None => match url_to_file(interp, conn, &url)? {
+            Some(path) => Some(std::path::PathBuf::from(path)),
+            None => conn.server.fastpath.url2file(&url),
+        },
+    };
+    let Some(path) = path.filter(|p| p.is_file()) else { return return_status(interp, conn, 404) };
+    match interp.source(&path, None) {
+        Ok(_) | Err(Exit::Return(_)) => {}
+        Err(e) if e.as_error().is_some_and(|e| e.code().starts_with("NS_TIMEOUT")) => return Err(e),
+        Err(e) => super::report(interp, &format!("page {}, {url}", path.display()), e),
+    }
+    if !conn.has_answered() {
+        let empty = net::Content::Bytes(bytes::Bytes::new());
+        let mut kind = conn.server.process().mime.read().guess(&url).to_owned();
+        if kind.starts_with("text/") && !kind.contains("charset=") {
+            kind.push_str(&format!("; charset={}", conn.server.output_charset()));
+        }
+        if let Err(e) = conn.respond(200, Some(&kind), empty, false) {
+            shared::debug!("{url}: {e}");
+        }
+    }
+    Ok(())
+}
+
 fn listing(interp: &Interp, conn: &Rc<Conn>, url: &str, path: &std::path::Path) -> Outcome<()> {
     let settings = &conn.server.fastpath_settings;
     if let Some(adp) = settings.directoryadp.as_ref().filter(|a| !a.is_empty()) {
