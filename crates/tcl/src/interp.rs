@@ -47,7 +47,7 @@ impl Interp {
 
     /// A new interpreter with the built-in commands only: no `unknown`, no packages.
     pub fn create_bare() -> Interp {
-        thread::initialize_once();
+        thread::begin();
         // SAFETY: the library is initialised; the interpreter belongs to this thread from here on.
         let pointer = unsafe { sys::Tcl_CreateInterp() };
         Interp {

@@ -87,7 +87,7 @@ impl Channel {
 
     /// A channel of a file, pipe or device.
     pub fn from_fd(fd: OwnedFd, access: Access) -> Channel {
-        crate::thread::initialize_once();
+        crate::thread::begin();
         // SAFETY: Tcl takes over the descriptor, which is passed as a pointer-sized number.
         unsafe {
             Channel::share(sys::Tcl_MakeFileChannel(
@@ -99,7 +99,7 @@ impl Channel {
 
     /// A channel of a connected stream socket, open in both directions.
     pub fn from_socket(fd: OwnedFd) -> Channel {
-        crate::thread::initialize_once();
+        crate::thread::begin();
         // SAFETY: Tcl takes over the descriptor.
         unsafe { Channel::share(sys::Tcl_MakeTcpClientChannel(number(fd.into_raw_fd()))) }
     }
@@ -111,7 +111,7 @@ impl Channel {
         driver: impl Driver,
         access: Access,
     ) -> Channel {
-        crate::thread::initialize_once();
+        crate::thread::begin();
         // SAFETY: the pointer is a channel just made.
         unsafe { Channel::share(driver::create(kind, name, Box::new(driver), access.bits())) }
     }
@@ -119,7 +119,7 @@ impl Channel {
     /// The thread's standard channel, if it is open.
     pub fn standard(which: Standard) -> Option<Channel> {
         Lent::check();
-        crate::thread::initialize_once();
+        crate::thread::begin();
         // SAFETY: may be called by any thread that has Tcl; answers null or a live channel.
         unsafe {
             let pointer = sys::Tcl_GetStdChannel(which.bits());
@@ -414,7 +414,7 @@ unsafe impl Send for CutChannel {}
 impl CutChannel {
     /// Makes it a channel of this thread.
     pub fn splice(self) -> Channel {
-        crate::thread::initialize_once();
+        crate::thread::begin();
         // SAFETY: cut in `Channel::cut`; the reference travels on.
         unsafe { sys::Tcl_SpliceChannel(self.pointer) };
         let channel = Channel {

@@ -147,7 +147,6 @@ pub const TCL_IDLE_EVENTS: c_int = 32;
 pub const TCL_ALL_EVENTS: c_int = !TCL_DONT_WAIT;
 pub const TCL_MODE_NONBLOCKING: c_int = 1;
 pub const TCL_CHANNEL_VERSION_5: *mut c_void = std::ptr::without_provenance_mut(5);
-pub const TCL_CLOSE2PROC: *mut c_void = std::ptr::without_provenance_mut(1);
 
 // SAFETY: the declarations follow tcl.h, tclDecls.h and tclIntDecls.h of 8.6.13 and 9.0.1; the ones below are the same
 // in both (pointers, int and Tcl_WideInt only), and `tests/layout.rs` compares the structures and constants.

@@ -9,6 +9,9 @@ pub type Tcl_DictEpoch = c_int;
 /// Strings hold characters above U+FFFF as surrogate pairs.
 pub const ASTRAL_AS_PAIRS: bool = true;
 
+/// Marks a channel type that closes by `close2Proc`.
+pub const TCL_CLOSE2PROC: *mut c_void = std::ptr::without_provenance_mut(1);
+
 pub type SeekProc = unsafe extern "C" fn(*mut c_void, c_long, c_int, *mut c_int) -> c_int;
 
 /// 8.6 asks for the narrow seek function wherever the wide one is given, and then calls the wide one.

@@ -9,6 +9,9 @@ pub type Tcl_DictEpoch = usize;
 /// Strings hold all characters as UTF-8 does.
 pub const ASTRAL_AS_PAIRS: bool = false;
 
+/// Marks a channel type that closes by `close2Proc`.
+pub const TCL_CLOSE2PROC: *mut c_void = std::ptr::null_mut();
+
 pub type SeekProc = unsafe extern "C" fn(*mut c_void, c_long, c_int, *mut c_int) -> c_int;
 
 /// 9 has only the wide seek function; the field is unused.
