@@ -12,7 +12,7 @@ mod digest;
 mod encode;
 mod file;
 mod file_answer;
-mod form;
+pub mod form;
 mod hooks;
 mod image;
 mod info;
@@ -50,7 +50,9 @@ pub fn scripting() -> Scripting {
             encode::TABLE,
             file::TABLE,
             file_answer::TABLE,
-            form::TABLE,
+            form::TABLES[0],
+            form::TABLES[1],
+            form::TABLES[2],
             hooks::TABLE,
             image::TABLE,
             info::TABLE,

@@ -1,6 +1,0 @@
-//! Queries and forms.
-
-use synopsis::commands;
-
-commands! { TABLE(call):
-}
