@@ -21,7 +21,7 @@ impl FromObj for SetArg {
         let handle = value.text();
         match context(call).sets.borrow().get(&handle) {
             Some(set) => Ok(SetArg { handle, set }),
-            None => Err(TclError::new(format!("no such set: \"{handle}\"")).with_code(&["NS", "NO_SUCH_SET"]).into()),
+            None => Err(tcl::error(format!("no such set: '{handle}'"))),
         }
     }
 }
@@ -50,4 +50,23 @@ pub fn context(call: &Call<'_>) -> Rc<Context> {
 /// `no connection`, as outside of a request.
 pub fn conn(call: &Call<'_>) -> Result<Rc<Conn>, Exit> {
     context(call).conn().ok_or_else(|| TclError::new("no connection").into())
+}
+
+/// A whole number as C's `strtoll` reads it, filling the text: blanks in front, a sign, digits or `0x` and digits.
+pub fn wide(text: &str) -> Option<i64> {
+    let text = text.trim_start_matches(|c: char| c.is_ascii_whitespace());
+    let (negative, digits) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let (digits, radix) = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(digits) => (digits, 16),
+        None => (digits, 10),
+    };
+    if digits.starts_with(['+', '-']) {
+        return None;
+    }
+    let number = i128::from_str_radix(digits, radix).ok()?;
+    i64::try_from(if negative { -number } else { number }).ok()
 }

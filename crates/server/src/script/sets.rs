@@ -1,7 +1,8 @@
 //! The `ns_set` handles of an interpreter: `d0`, `d1`, ... A handle that was freed is an error, never a dangling set.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 use std::rc::Rc;
 
 use shared::Set;
@@ -13,19 +14,29 @@ pub type SetRef = Rc<RefCell<Set>>;
 #[derive(Default)]
 pub struct SetTable {
     sets: HashMap<u64, SetRef>,
+    /// Where a set lies in memory, to its number. The table holds the set, so the place cannot be taken by another one.
+    numbers: HashMap<*const RefCell<Set>, u64>,
+    /// Numbers below `next` that are free, the smallest first.
+    free: BinaryHeap<Reverse<u64>>,
     next: u64,
 }
 
 impl SetTable {
     /// The handle of `set`; a set that is known keeps its handle.
     pub fn enter(&mut self, set: &SetRef) -> String {
-        if let Some((id, _)) = self.sets.iter().find(|(_, s)| Rc::ptr_eq(s, set)) {
+        if let Some(id) = self.numbers.get(&Rc::as_ptr(set)) {
             return format!("d{id}");
         }
         // The lowest free number: a script that frees what it makes sees the same handles again.
-        let id = (0..).find(|id| !self.sets.contains_key(id)).unwrap_or(self.next);
-        self.next = self.next.max(id + 1);
+        let id = match self.free.pop() {
+            Some(Reverse(id)) => id,
+            None => {
+                self.next += 1;
+                self.next - 1
+            }
+        };
         self.sets.insert(id, Rc::clone(set));
+        self.numbers.insert(Rc::as_ptr(set), id);
         format!("d{id}")
     }
 
@@ -39,12 +50,18 @@ impl SetTable {
     }
 
     pub fn remove(&mut self, handle: &str) -> Option<SetRef> {
-        self.sets.remove(&number(handle)?)
+        let id = number(handle)?;
+        let set = self.sets.remove(&id)?;
+        self.numbers.remove(&Rc::as_ptr(&set));
+        self.free.push(Reverse(id));
+        Some(set)
     }
 
     /// Frees all sets (`ns_set cleanup`, and the end of a request).
     pub fn clear(&mut self) {
         self.sets.clear();
+        self.numbers.clear();
+        self.free.clear();
         self.next = 0;
     }
 
@@ -85,6 +102,9 @@ mod tests {
         assert!(t.remove(&a).is_some());
         assert!(t.get(&a).is_none());
         assert_eq!(t.create(Set::new("c")), "d0");
+        assert_eq!(t.create(Set::new("e")), "d2");
+        let again = t.get("d2").expect("it was just made");
+        assert_eq!(t.enter(&again), "d2");
         assert!(t.get("d").is_none() && t.get("x1").is_none() && t.get("d99999999999999999999").is_none());
     }
 }

@@ -1,6 +1,0 @@
-//! The system log: ns_log, ns_logctl, ns_asynclogfile.
-
-use synopsis::commands;
-
-commands! { TABLE(call):
-}

@@ -1,6 +1,0 @@
-//! Shared variables: nsv_*.
-
-use synopsis::commands;
-
-commands! { TABLE(call):
-}
