@@ -6,6 +6,7 @@ mod auth;
 mod cache;
 pub mod callback;
 mod config;
+mod configuring;
 mod conn;
 mod cookie;
 mod digest;
@@ -74,7 +75,7 @@ pub fn scripting() -> Scripting {
             time::TABLE,
             url::TABLE,
         ],
-        config_tables: vec![config::CONFIGURING, config::TABLE, log::TABLE, set::TABLE, info::TABLE, url::TABLE],
+        config_tables: vec![configuring::TABLE, config::TABLE, log::TABLE, set::TABLE, info::TABLE, url::TABLE],
         library: vec![],
         config_library: vec![],
         ..Scripting::default()

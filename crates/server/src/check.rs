@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use synopsis::SectionSpec;
+use synopsis::{ParamNeed, SectionSpec};
 
+use crate::config::{Config, Param, Section};
 use crate::module::Configured;
 use crate::process::Process;
 use crate::settings::{
@@ -50,62 +51,123 @@ pub fn all_specs(process: &Process) -> Vec<&'static SectionSpec> {
     specs
 }
 
+/// Which specification each section has.
+struct Known<'a> {
+    /// Sections of configured modules, by name.
+    modules: HashMap<String, &'static SectionSpec>,
+    /// Sections that are there without a module.
+    general: Vec<&'static SectionSpec>,
+    config: &'a Config,
+}
+
+impl<'a> Known<'a> {
+    fn new(process: &Process, config: &'a Config) -> Self {
+        let general = own_specs()
+            .into_iter()
+            .chain(process.scripting.specs.iter().map(|s| s()))
+            .chain(process.modules.iter().flat_map(|m| (m.more_specs)()))
+            .collect();
+        let mut entries = Vec::new();
+        for section in config.sections() {
+            if section.name == "ns/modules" {
+                entries.extend(Configured::of(section, None));
+            } else if let Some(server) =
+                section.name.strip_prefix("ns/server/").and_then(|r| r.strip_suffix("/modules"))
+            {
+                entries.extend(Configured::of(section, Some(server)));
+            }
+        }
+        let mut modules: HashMap<String, &'static SectionSpec> = HashMap::new();
+        for entry in &entries {
+            if let Ok(module) = entry.find(process.modules) {
+                modules.insert(entry.section().to_lowercase(), (module.spec)());
+                modules.entry(format!("ns/module/{}", entry.name).to_lowercase()).or_insert((module.spec)());
+            }
+        }
+        Known { modules, general, config }
+    }
+
+    /// All that declare parameters of a section.
+    fn of(&self, section: &str) -> Vec<&'static SectionSpec> {
+        let name = Config::canonical(section);
+        let mut specs: Vec<_> = self.modules.get(&name).copied().into_iter().collect();
+        specs.extend(self.general.iter().copied().filter(|s| s.matches(&name)));
+        // The default pool's parameters stand in the section of its server.
+        if ServerSettings::spec().matches(&name) {
+            specs.push(PoolSettings::spec());
+        }
+        specs
+    }
+}
+
+/// The specifications that declare the parameters of a section.
+pub fn specs_of(process: &Process, config: &Config, section: &str) -> Vec<&'static SectionSpec> {
+    Known::new(process, config).of(section)
+}
+
 /// Everything that is doubtful, a text each: place, section, parameter, and the nearest known name.
 pub fn configuration(process: &Process) -> Vec<String> {
     let config = process.config.read();
-    let general: Vec<&SectionSpec> = own_specs()
-        .into_iter()
-        .chain(process.scripting.specs.iter().map(|s| s()))
-        .chain(process.modules.iter().flat_map(|m| (m.more_specs)()))
-        .collect();
-    let mut by_section: HashMap<String, &SectionSpec> = HashMap::new();
-    let mut modules = Vec::new();
-    for section in config.sections() {
-        if section.name == "ns/modules" {
-            modules.extend(Configured::of(section, None));
-        } else if let Some(server) = section.name.strip_prefix("ns/server/").and_then(|r| r.strip_suffix("/modules")) {
-            modules.extend(Configured::of(section, Some(server)));
-        }
-    }
-    for entry in &modules {
-        if let Ok(module) = entry.find(process.modules) {
-            by_section.insert(entry.section().to_lowercase(), (module.spec)());
-            by_section.entry(format!("ns/module/{}", entry.name).to_lowercase()).or_insert((module.spec)());
-        }
-    }
+    let known = Known::new(process, &config);
     let mut problems = Vec::new();
     for section in config.sections() {
-        let matching: Vec<&SectionSpec> = by_section
-            .get(&section.name.to_lowercase())
-            .copied()
-            .into_iter()
-            .chain(general.iter().copied().filter(|s| s.matches(&section.name)))
-            .collect();
-        if matching.is_empty() || FREE.iter().any(|f| free_matches(f, &section.name)) {
-            continue;
-        }
-        // The default pool's parameters stand in the section of its server.
-        let pool = ServerSettings::spec().matches(&section.name).then(PoolSettings::spec);
-        for p in &section.params {
-            let row = matching.iter().copied().chain(pool).find_map(|s| s.find(&p.key));
-            match row {
-                Some(row) => {
-                    if let Err(reason) = (row.check)(&p.value) {
-                        problems.push(format!("{}: section {}, parameter {}: {reason}", p.place, section.name, p.key));
-                    }
-                }
-                None => {
-                    let near = matching.iter().copied().chain(pool).find_map(|s| s.suggest(&p.key));
-                    let hint = near.map(|n| format!("; did you mean {n}?")).unwrap_or_default();
-                    problems.push(format!(
-                        "{}: section {}: unknown parameter \"{}\"{hint}",
-                        p.place, section.name, p.key
-                    ));
-                }
-            }
+        if !is_free(&section.name) {
+            problems.extend(known.problems(section));
         }
     }
     problems
+}
+
+impl Known<'_> {
+    fn problems(&self, section: &Section) -> Vec<String> {
+        let specs = self.of(&section.name);
+        if specs.is_empty() {
+            return self.unknown_section(section).into_iter().collect();
+        }
+        let mut problems = Vec::new();
+        let mut single: HashMap<&str, &Param> = HashMap::new();
+        for p in &section.params {
+            let place = format!("{}: section {}, parameter {}", p.place, section.name, p.key);
+            match specs.iter().find_map(|s| s.find(&p.key)) {
+                Some(row) => {
+                    if let Err(reason) = (row.check)(&p.value) {
+                        problems.push(format!("{place}: {reason}"));
+                    }
+                    match single.insert(p.key.as_str(), p) {
+                        Some(first) if row.need != ParamNeed::Many => problems.push(format!(
+                            "{place}: is set a second time; \"{}\" from {} counts",
+                            first.value, first.place
+                        )),
+                        _ => {}
+                    }
+                }
+                None => {
+                    let near = specs.iter().find_map(|s| s.suggest(&p.key));
+                    let hint = near.map(|n| format!("; did you mean {n}?")).unwrap_or_default();
+                    problems.push(format!("{place}: unknown parameter{hint}"));
+                }
+            }
+        }
+        problems
+    }
+
+    /// A section below `ns/` that nobody reads: a misspelt name, a server or module that is not configured. Sections
+    /// elsewhere belong to applications.
+    fn unknown_section(&self, section: &Section) -> Option<String> {
+        let place = section.params.first().map_or_else(|| "configuration".to_owned(), |p| p.place.to_string());
+        let name = &section.name;
+        if let Some(rest) = name.strip_prefix("ns/server/") {
+            let server = rest.split('/').next().unwrap_or_default();
+            let servers: Vec<&str> = self.config.section("ns/servers")?.params.iter().map(|p| p.key.as_str()).collect();
+            if !servers.contains(&server) {
+                let near = synopsis::nearest(server, servers.iter().copied());
+                let hint = near.map(|n| format!("; did you mean {n}?")).unwrap_or_default();
+                return Some(format!("{place}: section {name}: there is no server \"{server}\"{hint}"));
+            }
+            return None;
+        }
+        None
+    }
 }
 
 /// Prints what `nsd -T` says: the parameters that count, then the problems. The result is the exit code.
@@ -130,6 +192,10 @@ pub fn report(process: &Process, problems: &[String]) -> i32 {
     }
     println!("{} of {}", if problems.is_empty() { "no problems" } else { "problems" }, config.source.display());
     i32::from(!problems.is_empty())
+}
+
+fn is_free(section: &str) -> bool {
+    FREE.iter().any(|f| free_matches(f, section))
 }
 
 fn free_matches(pattern: &str, name: &str) -> bool {

@@ -67,7 +67,23 @@ impl Section {
 
     /// Adds a parameter behind those with the same name.
     pub fn put(&mut self, key: &str, value: &str, place: Place) {
-        self.params.push(Param { key: key.to_owned(), value: value.to_owned(), place });
+        let key = if is_environment(&self.name) { key.to_owned() } else { key.to_lowercase() };
+        self.params.push(Param { key, value: value.to_owned(), place });
+    }
+
+    /// Notes that somebody asked for a parameter, and the default that was used if it is not there.
+    pub fn note(&mut self, key: &str, default: Option<&str>) {
+        let reading = if self.find(key).is_some() { Reading::Read } else { Reading::Defaulted };
+        let default = default.unwrap_or_default();
+        match self.readings.get_mut(&key.to_lowercase()) {
+            Some(known) => {
+                known.0 = reading;
+                if !default.is_empty() {
+                    default.clone_into(&mut known.1);
+                }
+            }
+            None => drop(self.readings.insert(key.to_lowercase(), (reading, default.to_owned()))),
+        }
     }
 
     /// Replaces the first parameter of that name or adds one.
@@ -103,10 +119,7 @@ impl Config {
     /// The stored form of a section name: trimmed, lower case (not `ns/environment`), without doubled or outer slashes.
     pub fn canonical(name: &str) -> String {
         let name = name.trim().trim_matches('/');
-        if name.len() >= 14 && name.as_bytes()[..14].eq_ignore_ascii_case(b"ns/environment") {
-            return name.to_owned();
-        }
-        name.to_ascii_lowercase()
+        if is_environment(name) { name.to_owned() } else { name.to_lowercase() }
     }
 
     /// The section of that name; made when it is missing.
@@ -144,6 +157,11 @@ impl Config {
     pub fn sections(&self) -> &[Section] {
         &self.sections
     }
+}
+
+/// Names of environment variables keep their case.
+fn is_environment(section: &str) -> bool {
+    section.get(..14).is_some_and(|start| start.eq_ignore_ascii_case("ns/environment"))
 }
 
 /// The files of a configuration in the order in which they are read: the file itself, or the `*.tcl` and
