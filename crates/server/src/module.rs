@@ -1,13 +1,16 @@
 //! Modules: a module is a value, starting it is a function. The list of modules is a list, in crate `modules`.
 
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 use synopsis::SectionSpec;
+use tcl::Interp;
 
 use crate::config::Section;
 use crate::process::Process;
+use crate::script::Context;
 use crate::vserver::VirtualServer;
 
 /// A built-in module. It has no privilege: everything it needs is in what it is handed.
@@ -58,6 +61,25 @@ impl Loading<'_> {
         }
     }
 }
+
+impl Loading<'_> {
+    /// Has `act` called after every request, and after every script of a thread that keeps its interpreter.
+    pub fn on_cleanup(&self, act: impl Fn(&Interp, &Rc<Context>) + Send + Sync + 'static) {
+        let act: Cleanup = Arc::new(act);
+        let add = |s: &Arc<VirtualServer>| s.extensions.get::<Cleanups>().0.write().push(Arc::clone(&act));
+        match self.server {
+            Some(server) => add(server),
+            None => self.process.servers().iter().for_each(add),
+        }
+    }
+}
+
+/// See [`Loading::on_cleanup`].
+pub type Cleanup = Arc<dyn Fn(&Interp, &Rc<Context>) + Send + Sync>;
+
+/// What modules do after every request of a server. An extension of the server.
+#[derive(Default)]
+pub struct Cleanups(pub RwLock<Vec<Cleanup>>);
 
 /// Commands that modules added to a server. An extension of the server.
 #[derive(Default)]

@@ -260,6 +260,11 @@ pub(super) fn cleanup(interp: &Interp, context: &Rc<Context>) {
             super::report(interp, "cleanup", e);
         }
     }
+    if let Some(cleanups) = context.server.as_ref().and_then(|s| s.extensions.find::<crate::module::Cleanups>()) {
+        for act in cleanups.0.read().iter() {
+            act(interp, context);
+        }
+    }
     context.set_conn(None);
     context.sets.borrow_mut().clear();
     interp.reset_result();
