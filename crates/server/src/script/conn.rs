@@ -71,7 +71,9 @@ pub struct Conn {
     pub stream: RefCell<Option<Stream>>,
     /// Length announced by `ns_headers`, until the head is sent.
     pub promised_length: Cell<Option<u64>>,
-    /// Announced content type of a promised head.
+    /// What a script has written of a response head of its own.
+    pub(super) own_head: RefCell<Vec<u8>>,
+    /// The compression of a streamed body.
     pub gzip: RefCell<Option<crate::compress::GzipStream>>,
     /// Body bytes given to the network so far.
     pub sent: Cell<u64>,
@@ -92,7 +94,8 @@ pub struct Conn {
     pub rate_limit: Cell<i64>,
     /// Set by `ns_conn skipbody`-like handlers and for HEAD.
     pub skip_body: Cell<bool>,
-    /// Status of an error page that is being rendered: its handler's 200 becomes this.
+    /// What a response's 200 becomes: the status of the error whose page is rendered, or one a script chose before
+    /// (`ns_conn status`).
     pub error_status: Cell<Option<u16>>,
     /// Internal redirects so far: a loop ends.
     pub redirects: Cell<u32>,
@@ -123,6 +126,7 @@ impl Conn {
             reply: RefCell::new(Some(reply)),
             stream: RefCell::default(),
             promised_length: Cell::new(None),
+            own_head: RefCell::default(),
             gzip: RefCell::default(),
             sent: Cell::new(0),
             keep_alive: Cell::new(None),
@@ -206,7 +210,7 @@ impl Conn {
 
     /// Whether something was sent or promised already.
     pub fn has_answered(&self) -> bool {
-        self.progress.get() != Progress::Open
+        self.progress.get() != Progress::Open || !self.own_head.borrow().is_empty()
     }
 
     /// State of a command family for this request, made on first use.

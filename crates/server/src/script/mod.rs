@@ -19,6 +19,7 @@ mod pages;
 mod runner;
 mod sets;
 mod startup;
+mod text;
 mod threads;
 
 pub use answer::AnswerError;
@@ -29,6 +30,7 @@ pub use pages::{finish as finish_file, internal_redirect, serve as serve_url, tc
 pub use runner::{Runner, Verdict, connection_thread, plain_notice, return_notice, return_status, run_handler, send};
 pub use sets::{SetRef, SetTable};
 pub use startup::{build, eval_initcmds, list_words, read_configuration, source_initfile, tcl_version};
+pub use text::Coder;
 pub use threads::{forget_interps, in_thread, report, with_interp};
 
 /// What the program plugs into scripting; `server` itself knows no command.

@@ -175,7 +175,7 @@ impl Runner {
 
     /// Ends the response, whatever state it is in.
     pub fn finish(&self, conn: &Rc<Conn>) {
-        if conn.progress.get() == Progress::Open {
+        if !conn.has_answered() {
             shared::error!("no response was sent, {}", request_line(conn));
             self.fail(conn, 500);
         }
@@ -285,8 +285,9 @@ pub fn return_notice(interp: &Interp, conn: &Rc<Conn>, status: u16, title: &str,
     let page = render
         .and_then(|r| r(interp, conn, &notice))
         .unwrap_or_else(|| crate::reply::notice_page(&conn.server, status, title, message));
-    let content = net::Content::Bytes(bytes::Bytes::from(page));
-    if let Err(e) = conn.respond(status, Some("text/html; charset=utf-8"), content, true) {
+    let (content_type, coder) = conn.text_type("text/html");
+    let content = net::Content::Bytes(bytes::Bytes::from(coder.encode(interp, &page).into_owned()));
+    if let Err(e) = conn.respond(status, Some(&content_type), content, true) {
         shared::debug!("{}: {e}", request_line(conn));
     }
 }
