@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ::net::{Content, Part};
 use server::fastpath::FileReply;
-use server::script::{Conn, Progress, return_status, send};
+use server::script::{Conn, return_status, send};
 use synopsis::{Call, Int, MAX, MemorySize, commands};
 use tcl::channel::Channel;
 use tcl::{Obj, Outcome};
@@ -272,19 +272,22 @@ fn writers(call: &Call<'_>, server: Option<&str>) -> Outcome<Obj> {
     Ok(Obj::new())
 }
 
-fn writer_size(call: &Call<'_>, driver: Option<&str>, _size: Option<Int<1024, MAX>>) -> Outcome<i64> {
-    Ok(i64::try_from(listener(call, driver)?.config.writersize).unwrap_or(i64::MAX))
+fn writer_size(call: &Call<'_>, driver: Option<&str>, size: Option<Int<1024, MAX>>) -> Outcome<i64> {
+    // A socket takes what it can at once and the event loop sends the rest: no size decides about that.
+    listener(call, driver)?;
+    Ok(size.map_or(1024 * 1024, Int::get))
 }
 
-fn writer_streaming(call: &Call<'_>, driver: Option<&str>, _value: Option<bool>) -> Outcome<bool> {
-    Ok(listener(call, driver)?.config.writerstreaming)
+fn writer_streaming(call: &Call<'_>, driver: Option<&str>, value: Option<bool>) -> Outcome<bool> {
+    listener(call, driver)?;
+    Ok(value.unwrap_or(false))
 }
 
 fn listener(call: &Call<'_>, driver: Option<&str>) -> Outcome<Arc<server::driver::DriverEntry>> {
     match driver {
         None => Ok(Arc::clone(&conn(call)?.driver)),
         Some(name) => {
-            let drivers = context(call).process.drivers();
+            let drivers = context(call).process.drivers.read().clone();
             let found = drivers.iter().find(|d| d.name == name).cloned();
             found.ok_or_else(|| tcl::error(format!("no such driver: \"{name}\"")))
         }
@@ -292,11 +295,11 @@ fn listener(call: &Call<'_>, driver: Option<&str>) -> Outcome<Arc<server::driver
 }
 
 fn upload(call: &Call<'_>, key: &str) -> Outcome<Obj> {
-    for driver in context(call).process.drivers().iter() {
+    for driver in context(call).process.drivers.read().iter() {
         let Some(running) = driver.running() else { continue };
-        if let Some((have, size)) = running.upload(key) {
-            let size = size.map_or_else(Obj::new, Obj::from);
-            return Ok(Obj::list([Obj::from(have), size]));
+        if let Some(upload) = running.uploads().into_iter().find(|u| u.target == key) {
+            let size = upload.length.map_or_else(Obj::new, Obj::from);
+            return Ok(Obj::list([Obj::from(upload.received), size]));
         }
     }
     Ok(Obj::new())

@@ -20,6 +20,7 @@ mod info;
 mod interp;
 mod job;
 pub mod kinds;
+mod privacy;
 mod log;
 mod net;
 mod nsv;

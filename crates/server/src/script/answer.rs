@@ -5,7 +5,6 @@ use std::io;
 use bytes::Bytes;
 use http::ResponseHead;
 use net::{Content, Response, Streaming};
-use shared::Set;
 
 use super::conn::{Conn, Progress};
 use crate::compress::{self, CompressConfig, Decision, GzipStream};
