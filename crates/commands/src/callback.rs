@@ -72,6 +72,12 @@ impl Callback {
         interp.eval_obj_global(&script)
     }
 
+    /// The script as [`call`](Self::call) evaluates it.
+    pub fn script_with(&self, before: &[&str]) -> String {
+        let parts = &*self.0;
+        join(&parts.script, before.iter().copied().chain(parts.args.iter().map(String::as_str)))
+    }
+
     /// As [`call`](Self::call), where `return` is a normal end and its value the result.
     ///
     /// # Errors

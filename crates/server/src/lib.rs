@@ -1,5 +1,6 @@
 //! Who answers what and when: virtual hosts, URL space, filters, thread pools, configuration, modules, life.
 
+pub mod authority;
 pub mod check;
 pub mod compress;
 pub mod config;

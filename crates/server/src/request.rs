@@ -193,6 +193,9 @@ fn stations(runner: &Runner, conn: &std::rc::Rc<Conn>) {
 fn trace(runner: &Runner, conn: &std::rc::Rc<Conn>) {
     runner.filters(conn, Stage::Trace);
     runner.traces(conn);
+    if conn.headers.borrow().ifind("authorization").is_some() {
+        crate::authority::authorization(conn);
+    }
     let method = conn.method.borrow();
     let user = conn.auth_user.borrow();
     let record = Record {

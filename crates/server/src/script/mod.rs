@@ -22,6 +22,7 @@ mod startup;
 mod text;
 mod threads;
 
+pub use crate::authority::Authorities;
 pub use answer::AnswerError;
 pub use birth::{Library, create_interp, eval_into_blueprint};
 pub use blueprint::Blueprint;
@@ -159,14 +160,3 @@ pub trait ScriptUrlToFile: Send + Sync {
 
     fn describe(&self) -> String;
 }
-
-/// Decides whether a request may go on; answers itself when not.
-pub trait Authority: Send + Sync {
-    /// # Errors
-    /// The script's; the request is answered with 500.
-    fn authorize(&self, interp: &Interp, conn: &Rc<Conn>) -> Outcome<Verdict>;
-}
-
-/// The authorities of a server, in the order in which they are asked. An extension of the server.
-#[derive(Default)]
-pub struct Authorities(pub parking_lot::RwLock<Vec<Arc<dyn Authority>>>);

@@ -106,13 +106,15 @@ impl Runner {
             Ok(()) | Err(Exit::Return(_)) => {}
             Err(Exit::Error(e)) => {
                 let busy = e.code().starts_with("NS_TIMEOUT");
+                // Text of the client that is none, or a form that is none, is its fault.
+                let bad = e.code().starts_with("NS_INVALID_");
                 let info = self.describe_error(conn, &e);
-                if busy {
+                if busy || bad {
                     shared::warning!("{info}");
                 } else {
                     shared::error!("{info}");
                 }
-                self.fail(conn, if busy { 503 } else { 500 });
+                self.fail(conn, if busy { 503 } else if bad { 400 } else { 500 });
             }
             Err(e) => {
                 super::report(&self.interp, &format!("handler, {}", request_line(conn)), e);
@@ -157,20 +159,13 @@ impl Runner {
 
     /// Asks the authorities (`ns_register_auth`, `nsperm`); answers 401 or 403 when they object.
     pub fn authorize(&self, conn: &Rc<Conn>) -> Verdict {
-        let authorities = self.server.extensions.find::<super::Authorities>();
-        let Some(authorities) = authorities else { return Verdict::Continue };
-        let list = authorities.0.read().clone();
-        for authority in list {
-            match authority.authorize(&self.interp, conn) {
-                Ok(Verdict::Continue) => {}
-                Ok(other) => return other,
-                Err(e) => {
-                    super::report(&self.interp, &format!("authorization, {}", request_line(conn)), e);
-                    return Verdict::Failed;
-                }
-            }
+        if !self.server.has_authorities() {
+            return Verdict::Continue;
         }
-        Verdict::Continue
+        crate::authority::authorize(&self.interp, conn).unwrap_or_else(|e| {
+            super::report(&self.interp, &format!("authorization, {}", request_line(conn)), e);
+            Verdict::Failed
+        })
     }
 
     /// Ends the response, whatever state it is in.
@@ -269,6 +264,7 @@ pub fn plain_notice(interp: &Interp, conn: &Rc<Conn>, status: u16) -> Outcome<()
     let message = match status {
         404 => "<p>The requested URL was not found on this server.</p>",
         405 => "<p>This request method is not supported for the requested URL.</p>",
+        400 => "<p>The request cannot be understood.</p>",
         403 => "<p>The requested URL cannot be accessed by this server.</p>",
         401 => "<p>The requested URL requires authorization: a valid user name and password.</p>",
         302 | 301 | 303 | 307 | 308 => "<p>The requested URL has moved.</p>",
