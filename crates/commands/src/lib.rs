@@ -21,6 +21,7 @@ mod interp;
 mod job;
 pub mod kinds;
 mod privacy;
+mod later;
 mod log;
 mod net;
 mod nsv;

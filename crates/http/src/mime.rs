@@ -58,6 +58,13 @@ impl Types {
         }
     }
 
+    /// Extension without its dot, and type, of all; added ones in place of built-in ones of the same extension.
+    pub fn list(&self) -> Vec<(String, String)> {
+        let mut all: std::collections::BTreeMap<&str, &str> = TYPES.iter().copied().collect();
+        all.extend(self.own.iter().map(|(e, t)| (e.as_str(), t.as_str())));
+        all.into_iter().map(|(e, t)| (e.to_owned(), t.to_owned())).collect()
+    }
+
     /// The type for an extension without its dot.
     pub fn by_extension(&self, extension: &str) -> &str {
         let lower = extension.to_ascii_lowercase();

@@ -15,7 +15,7 @@ pub mod life;
 mod logging;
 pub mod module;
 pub mod pool;
-mod privileges;
+pub mod privileges;
 pub mod process;
 pub mod reply;
 pub mod request;

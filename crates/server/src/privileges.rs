@@ -92,6 +92,40 @@ fn find_group(name: &str) -> Result<Gid, String> {
     }
 }
 
+/// Changes the user of the process, with his groups (`ns_setuser`).
+///
+/// # Errors
+/// There is no such user, or the process may not.
+pub fn set_user(name: &str) -> Result<(), String> {
+    let (name, uid, gid) = find_user(name)?;
+    if let (Some(gid), Ok(c)) = (gid, std::ffi::CString::new(name.clone())) {
+        initgroups(&c, gid).map_err(|e| format!("user {name}: cannot set groups: {e}"))?;
+    }
+    setuid(uid).map_err(|e| format!("user {name}: {e}"))
+}
+
+/// Changes the group of the process (`ns_setgroup`).
+///
+/// # Errors
+/// There is no such group, or the process may not.
+pub fn set_group(name: &str) -> Result<(), String> {
+    setgid(find_group(name)?).map_err(|e| format!("group {name}: {e}"))
+}
+
+/// Sends a signal; 0 only tests whether the process exists.
+///
+/// # Errors
+/// What the system says, in lower case.
+pub fn kill(pid: i64, signal: i64) -> Result<(), String> {
+    let invalid = || "invalid argument".to_owned();
+    let pid = i32::try_from(pid).map_err(|_| "no such process".to_owned())?;
+    let signal = match i32::try_from(signal).map_err(|_| invalid())? {
+        0 => None,
+        n => Some(nix::sys::signal::Signal::try_from(n).map_err(|_| invalid())?),
+    };
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), signal).map_err(|e| e.desc().to_lowercase())
+}
+
 /// The file with the process id; removed when dropped.
 pub struct PidFile {
     path: Option<PathBuf>,
