@@ -113,15 +113,34 @@ impl DriverEntry {
         self.process().default_server().expect("drivers start after the servers are made")
     }
 
-    /// What absolute URLs begin with: the configured location, else the host the client named, else ours.
+    /// What absolute URLs begin with: the configured location, else the host the client named if it is one of ours (or
+    /// none is configured), else our own name. `port` is the one the connection came in on.
     pub fn location(&self, host: Option<&str>, port: u16) -> String {
         if let Some(l) = &self.configured_location {
             return l.clone();
         }
-        match host.filter(|h| http::host::check(h).is_ok() && !h.is_empty()) {
-            Some(host) => format!("{}://{}", self.scheme, host),
-            None if port == self.default_port => format!("{}://{}", self.scheme, self.hostname),
-            None => format!("{}://{}:{}", self.scheme, self.hostname, port),
+        let parsed = host.filter(|h| !h.is_empty() && http::host::check(h).is_ok()).and_then(|h| http::host::parse(h).ok());
+        let hosts = self.hosts.read();
+        if let Some(parsed) = parsed {
+            let name = http::host::bracketed(&parsed.host).to_ascii_lowercase();
+            let name = name.trim_end_matches('.');
+            match parsed.port {
+                Some(given) if hosts.is_empty() || hosts.contains_key(&format!("{name}:{given}")) => {
+                    return self.url(name, given);
+                }
+                None if hosts.is_empty() => return self.url(name, self.default_port),
+                _ if hosts.contains_key(name) => return self.url(name, port),
+                _ => {}
+            }
+        }
+        self.url(&self.hostname, port)
+    }
+
+    fn url(&self, host: &str, port: u16) -> String {
+        if port == self.default_port {
+            format!("{}://{host}", self.scheme)
+        } else {
+            format!("{}://{host}:{port}", self.scheme)
         }
     }
 
