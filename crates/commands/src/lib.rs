@@ -25,6 +25,7 @@ mod later;
 mod log;
 mod net;
 mod nsv;
+mod paths;
 mod process;
 mod register;
 mod schedule;
@@ -35,6 +36,7 @@ mod text;
 mod thread;
 mod time;
 mod url;
+mod urlspace;
 
 use ::server::script::Scripting;
 
@@ -66,6 +68,7 @@ pub fn scripting() -> Scripting {
             net::TABLE,
             nsv::TABLE,
             nsv::DICT,
+            paths::TABLE,
             process::TABLE,
             register::TABLE,
             schedule::TABLE,
@@ -76,10 +79,12 @@ pub fn scripting() -> Scripting {
             thread::TABLE,
             time::TABLE,
             url::TABLE,
+            urlspace::TABLE,
         ],
         config_tables: vec![configuring::TABLE, config::TABLE, log::TABLE, set::TABLE, info::TABLE, url::TABLE],
         library: vec![],
         config_library: vec![],
+        on_server: vec![paths::on_server, register::on_server],
         ..Scripting::default()
     }
 }

@@ -105,6 +105,20 @@ impl FromObj for ConstraintsArg {
     }
 }
 
+/// Lets the Tcl files of a server be pages, where that is configured.
+///
+/// # Errors
+/// None; the type is that of the hook.
+pub fn on_server(server: &Arc<VirtualServer>) -> Result<(), String> {
+    if server.settings.enabletclpages {
+        for method in ["GET", "HEAD", "POST"] {
+            let page = Handler::Script(Arc::new(TclPage { file: None }));
+            server.routes.set(method, "/*.tcl", false, Constraints::default(), Arc::new(page));
+        }
+    }
+    Ok(())
+}
+
 /// Registers a handler that needs an interpreter; for this and other families.
 pub fn handler(
     call: &Call<'_>,

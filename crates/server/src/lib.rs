@@ -25,4 +25,5 @@ pub mod script;
 pub mod settings;
 pub mod setup;
 mod signals;
+pub mod vhost;
 pub mod vserver;

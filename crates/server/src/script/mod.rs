@@ -27,7 +27,7 @@ pub use answer::AnswerError;
 pub use birth::{Library, create_interp, eval_into_blueprint};
 pub use blueprint::Blueprint;
 pub use conn::{Conn, Form, FormFile, Progress};
-pub use pages::{finish as finish_file, internal_redirect, serve as serve_url, tcl_page, url_to_file};
+pub use pages::{finish as finish_file, internal_redirect, registered_file, serve as serve_url, tcl_page, url_to_file};
 pub use runner::{Runner, Verdict, connection_thread, plain_notice, return_notice, return_status, run_handler, send};
 pub use sets::{SetRef, SetTable};
 pub use startup::{build, eval_initcmds, list_words, read_configuration, source_initfile, tcl_version};

@@ -8,6 +8,8 @@ use super::conn::Conn;
 use super::runner::{return_status, run_handler, send};
 use crate::dispatch::UrlToFile;
 use crate::fastpath::FileAnswer;
+use crate::vhost;
+use crate::vserver::VirtualServer;
 
 /// Redirects within the server before a loop is assumed.
 const MOST_REDIRECTS: u32 = 16;
@@ -55,12 +57,28 @@ pub fn finish(interp: &Interp, conn: &Rc<Conn>, url: &str, answer: FileAnswer) -
     }
 }
 
-/// The path a URL stands for where something else than the page directory was registered for it.
+/// The path a URL stands for where something else than the page directory decides: a script registered for the URL, or
+/// the host.
 ///
 /// # Errors
 /// Those of the registered script.
 pub fn url_to_file(interp: &Interp, conn: &Conn, url: &str) -> Outcome<Option<String>> {
-    match conn.server.url_to_file.get("x", url, None).as_deref() {
+    if let Some(path) = registered_file(interp, &conn.server, url)? {
+        return Ok(Some(path));
+    }
+    if !vhost::by_host(&conn.server) {
+        return Ok(None);
+    }
+    let root = vhost::page_root(interp, &conn.server, conn.header("host").as_deref())?;
+    Ok(Some(vhost::file_below(&root, url).to_string_lossy().into_owned()))
+}
+
+/// What a script registered with `ns_register_url2file` says about a URL.
+///
+/// # Errors
+/// The script's.
+pub fn registered_file(interp: &Interp, server: &VirtualServer, url: &str) -> Outcome<Option<String>> {
+    match server.url_to_file.get("x", url, None).as_deref() {
         Some(UrlToFile::Script(script)) => script.translate(interp, url).map(Some),
         Some(UrlToFile::Default) | None => Ok(None),
     }
