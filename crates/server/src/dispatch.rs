@@ -185,6 +185,8 @@ fn deliver(walk: Walk, mut response: Response) {
         Content::Parts(parts) => parts.iter().map(net::Part::len).sum(),
     };
     Stats::add(&server.stats.sent, length);
+    // Copied only where somebody may look at it.
+    let output = if server.traces.read().is_empty() { shared::Set::unnamed() } else { response.head.headers.copy() };
     let record = Record {
         server: &server,
         pool: &pool.name,
@@ -194,7 +196,7 @@ fn deliver(walk: Walk, mut response: Response) {
         protocol: request.protocol,
         peer: request.peer,
         headers: &request.head.headers,
-        output: &shared::Set::unnamed(),
+        output: &output,
         user: None,
         status,
         sent: length,
