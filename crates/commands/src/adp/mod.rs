@@ -1,6 +1,73 @@
 //! ADP: pages of text with scripts in them, and the ns_adp_* commands.
 
-use synopsis::commands;
+use std::rc::Rc;
+use std::sync::Arc;
 
-commands! { TABLE(call):
+use ::server::script::Context;
+use ::server::vserver::VirtualServer;
+use tcl::Interp;
+
+mod command;
+mod engine;
+mod output;
+mod pages;
+mod parser;
+mod response;
+mod settings;
+mod tags;
+
+pub use command::TABLE;
+pub use response::{map_pages, render_notice};
+pub use settings::AdpSettings;
+
+use engine::Engine;
+
+/// What the interpreters of a server share.
+pub struct Shared {
+    pub settings: AdpSettings,
+    pub tags: tags::TagSets,
+    pub sources: pages::Sources,
+    pub kept: output::Kept,
+}
+
+impl Shared {
+    /// That of a server; its configuration is read the first time.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration.
+    pub fn of(server: &Arc<VirtualServer>) -> Result<Arc<Shared>, String> {
+        if let Some(shared) = server.extensions.find::<Shared>() {
+            return Ok(shared);
+        }
+        let process = server.process();
+        let section = process.config.read().section_or_empty(&server.section("adp"));
+        let settings = AdpSettings::read(&section)
+            .map_err(|p| p.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+        Ok(server.extensions.get_or(|| Shared {
+            settings,
+            tags: tags::TagSets::default(),
+            sources: pages::Sources::default(),
+            kept: output::Kept::default(),
+        }))
+    }
+}
+
+/// Gives an interpreter its engine.
+pub fn install(interp: &Interp, context: &Rc<Context>) {
+    let Some(server) = &context.server else { return };
+    let shared = match Shared::of(server) {
+        Ok(shared) => shared,
+        Err(e) => return shared::error!("adp: {e}"),
+    };
+    let engine = Rc::new(Engine::new(Rc::clone(context), shared));
+    let runner = Rc::clone(&engine);
+    interp.register("::navis::adp_run", move |interp, _| runner.run_here(interp));
+    interp.set_data(engine);
+}
+
+/// Forgets what a request left in its interpreter.
+pub fn cleanup(interp: &Interp, _: &Rc<Context>) {
+    if let Some(engine) = interp.data::<Engine>() {
+        engine.reset();
+    }
 }

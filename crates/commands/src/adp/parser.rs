@@ -1,0 +1,372 @@
+//! The text of a page cut into blocks: text that goes out as it is, and scripts.
+//!
+//! A page is scanned once and without recursion. Text blocks are ranges of the page, so nothing is copied.
+
+use std::ops::Range;
+
+use super::tags::{Tag, TagKind};
+
+/// A piece of a page, in the order of the page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// Part of the page's text.
+    Text(Range<usize>),
+    Script(Script),
+}
+
+/// A script of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    pub text: String,
+    /// Where it begins; the first line of a page is 1.
+    pub line: u32,
+    /// `<script stream=on>`: what follows is sent as it is made.
+    pub stream: bool,
+}
+
+/// What the parser asks about tags: the registered tag of a name in lower case.
+pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<Tag>;
+
+/// Cuts a page into blocks. `safe` drops all scripts. `lookup` is `None` where no tags are registered.
+pub fn parse(text: &str, safe: bool, lookup: Option<Lookup<'_>>) -> Vec<Block> {
+    let mut parser = Parser { text, safe, blocks: Vec::new(), start: 0, counted: 0, line: 1 };
+    let mut at = 0;
+    while let Some(open) = find(text, "<", at) {
+        at = if text[open..].starts_with("<%") {
+            match script_end(text, open + 2) {
+                Some(end) => {
+                    parser.inline_script(open, end);
+                    end + 2
+                }
+                // An unclosed script is text, and nothing behind it can be one.
+                None => break,
+            }
+        } else {
+            parser.tag(open, lookup)
+        };
+    }
+    parser.text_until(text.len());
+    parser.blocks
+}
+
+/// All blocks of a page as one script, so that a loop may begin in one block and end in another; and the pairs of lines,
+/// of the script and of the page, that belong together.
+pub fn single_script(text: &str, blocks: &[Block]) -> (Script, Vec<(u32, u32)>) {
+    let mut script = String::with_capacity(text.len() + 64);
+    let mut lines = Vec::new();
+    let mut line = 1;
+    let mut add = |piece: &str, page_line: Option<u32>, script: &mut String| {
+        if let Some(page_line) = page_line {
+            lines.push((line, page_line));
+        }
+        script.push_str(piece);
+        script.push('\n');
+        line += newlines(piece) + 1;
+    };
+    for block in blocks {
+        match block {
+            Block::Text(range) => {
+                let words = tcl::list_format(&["ns_adp_append", &text[range.clone()]]);
+                add(&words, None, &mut script);
+            }
+            Block::Script(s) => {
+                if s.stream {
+                    add("ns_adp_ctl stream on", None, &mut script);
+                }
+                add(&s.text, Some(s.line), &mut script);
+            }
+        }
+    }
+    (Script { text: script, line: 1, stream: false }, lines)
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    safe: bool,
+    blocks: Vec<Block>,
+    /// Where the text begins that no block has yet.
+    start: usize,
+    /// Lines are counted up to here.
+    counted: usize,
+    line: u32,
+}
+
+impl Parser<'_> {
+    fn text_until(&mut self, end: usize) {
+        if self.start < end {
+            self.blocks.push(Block::Text(self.start..end));
+        }
+    }
+
+    fn line_at(&mut self, at: usize) -> u32 {
+        if at > self.counted {
+            self.line += newlines(&self.text[self.counted..at]);
+            self.counted = at;
+        }
+        self.line
+    }
+
+    fn script(&mut self, at: usize, text: String, stream: bool) {
+        let line = self.line_at(at);
+        self.blocks.push(Block::Script(Script { text, line, stream }));
+    }
+
+    fn inline_script(&mut self, open: usize, end: usize) {
+        self.text_until(open);
+        self.start = end + 2;
+        let inner = &self.text[open + 2..end];
+        if self.safe || inner.trim().is_empty() {
+            return;
+        }
+        match inner.strip_prefix('=') {
+            Some(expression) => self.script(open + 3, format!("ns_adp_append {expression}"), false),
+            None => self.script(open + 2, inner.to_owned(), false),
+        }
+    }
+
+    /// Handles what begins with `<` and is no inline script; the answer is where to go on.
+    fn tag(&mut self, open: usize, lookup: Option<Lookup<'_>>) -> usize {
+        let text = self.text;
+        let next = open + 1;
+        let name = name_at(text, next);
+        if name.eq_ignore_ascii_case("script") {
+            return self.script_tag(open).unwrap_or(next);
+        }
+        let Some(tag) = lookup.filter(|_| !name.is_empty()).and_then(|l| l(&name.to_ascii_lowercase())) else {
+            return next;
+        };
+        let Some((attributes, inside)) = attributes(text, next + name.len()) else { return next };
+        let Some(end_name) = &tag.end else {
+            self.text_until(open);
+            self.script(open, tag_script(name, &tag, &attributes, None), false);
+            // A script inside an attribute counts twice, as value and as itself: so the reference does it.
+            self.start = text[open..inside].find("<%").map_or(inside, |at| open + at);
+            return self.start;
+        };
+        let Some((body, after)) = body(text, inside, name, end_name) else {
+            // An unclosed tag is text. What is before it has gone out already and goes out again with the rest: so the
+            // reference does it.
+            self.text_until(open);
+            return inside;
+        };
+        self.text_until(open);
+        self.script(open, tag_script(name, &tag, &attributes, Some(body)), false);
+        self.start = after;
+        after
+    }
+
+    fn script_tag(&mut self, open: usize) -> Option<usize> {
+        let text = self.text;
+        let (attributes, inside) = attributes(text, open + 1 + "script".len())?;
+        let value = |name: &str| {
+            attributes.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.to_ascii_lowercase())
+        };
+        if value("runat").as_deref() != Some("server") {
+            return None;
+        }
+        let language = value("language").unwrap_or_else(|| "tcl".to_owned());
+        if language != "tcl" {
+            shared::warning!("adp: script language \"{language}\" is not known, the script is left as it is");
+            return None;
+        }
+        let end = find_ignoring_case(text, "</script", inside)?;
+        let after = find(text, ">", end)? + 1;
+        self.text_until(open);
+        self.start = after;
+        if !self.safe {
+            let stream = matches!(value("stream").as_deref(), Some("on" | "true" | "yes" | "1"));
+            self.script(inside, text[inside..end].to_owned(), stream);
+        }
+        Some(after)
+    }
+}
+
+/// The script that a registered tag stands for.
+fn tag_script(name: &str, tag: &Tag, attributes: &[(&str, &str)], body: Option<&str>) -> String {
+    let mut words: Vec<&str> = Vec::with_capacity(attributes.len() * 2 + 2);
+    match tag.kind {
+        TagKind::Proc => {
+            words.extend(attributes.iter().map(|(_, v)| *v));
+            words.extend(body);
+            format!("ns_adp_append [{} {}]", tag.script, tcl::list_format(&words))
+        }
+        TagKind::Script | TagKind::Adp => {
+            words.extend(["ns_set", "create", name]);
+            words.extend(attributes.iter().flat_map(|(n, v)| [*n, *v]));
+            let set = tcl::list_format(&words);
+            let body = body.map(|b| tcl::list_format(&[b])).unwrap_or_default();
+            if tag.kind == TagKind::Script {
+                format!("ns_adp_append [{} {body} [{set}]]", tag.script)
+            } else {
+                let adp = tcl::list_format(&[&tag.script]);
+                format!("ns_adp_append [ns_adp_parse -string -- {adp} {body} [{set}]]")
+            }
+        }
+    }
+}
+
+/// The end of a script that begins at `from`: scripts may contain scripts. When they do not match, the next `%>` ends it.
+fn script_end(text: &str, from: usize) -> Option<usize> {
+    let first = find(text, "%>", from)?;
+    let (mut end, mut at) = (first, from);
+    while let Some(inner) = find(text, "<%", at).filter(|i| *i < end) {
+        match find(text, "%>", end + 2) {
+            Some(next) => end = next,
+            None => return Some(first),
+        }
+        at = inner + 2;
+    }
+    Some(end)
+}
+
+/// The text between a tag and its end tag, and where it goes on behind that. Tags of the same name may be inside.
+fn body<'a>(text: &'a str, inside: usize, name: &str, end_name: &str) -> Option<(&'a str, usize)> {
+    let mut depth = 1;
+    let mut at = inside;
+    while let Some(open) = find(text, "<", at) {
+        let found = name_at(text, open + 1);
+        if found.eq_ignore_ascii_case(end_name) {
+            depth -= 1;
+            if depth == 0 {
+                let after = find(text, ">", open)? + 1;
+                return Some((&text[inside..open], after));
+            }
+        } else if found.eq_ignore_ascii_case(name) {
+            depth += 1;
+        }
+        at = open + 1;
+    }
+    None
+}
+
+/// Names and values up to the end of a tag, and where that is. A name without value is its own value.
+fn attributes(text: &str, from: usize) -> Option<(Vec<(&str, &str)>, usize)> {
+    let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    let mut at = from;
+    loop {
+        at = skip_blanks(bytes, at);
+        if *bytes.get(at)? == b'>' {
+            return Some((found, at + 1));
+        }
+        let (name, after) = word(text, at, true)?;
+        let equals = skip_blanks(bytes, after);
+        if bytes.get(equals) == Some(&b'=') {
+            let (value, end) = word(text, skip_blanks(bytes, equals + 1), false)?;
+            found.push((name, value));
+            at = end;
+        } else {
+            found.push((name, name));
+            at = after;
+        }
+    }
+}
+
+/// A quoted or plain word; a name ends with `=`, too.
+fn word(text: &str, at: usize, name: bool) -> Option<(&str, usize)> {
+    let bytes = text.as_bytes();
+    let quote = *bytes.get(at)?;
+    if quote == b'"' || quote == b'\'' {
+        let end = at + 1 + bytes[at + 1..].iter().position(|b| *b == quote)?;
+        return Some((&text[at + 1..end], end + 1));
+    }
+    let ends = |b: &u8| b.is_ascii_whitespace() || *b == b'>' || (name && *b == b'=');
+    let mut end = at + bytes[at..].iter().position(ends)?;
+    if name && end == at {
+        end += 1; // A stray `=`.
+    }
+    Some((&text[at..end], end))
+}
+
+fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
+    while bytes.get(at).is_some_and(u8::is_ascii_whitespace) {
+        at += 1;
+    }
+    at
+}
+
+fn name_at(text: &str, at: usize) -> &str {
+    let rest = &text[at..];
+    let end = rest.bytes().position(|b| b.is_ascii_whitespace() || b == b'>').unwrap_or(rest.len());
+    &rest[..end]
+}
+
+fn find(text: &str, what: &str, from: usize) -> Option<usize> {
+    text.get(from..)?.find(what).map(|at| from + at)
+}
+
+fn find_ignoring_case(text: &str, what: &str, from: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    (from..=bytes.len().checked_sub(what.len())?).find(|at| bytes[*at..*at + what.len()].eq_ignore_ascii_case(what.as_bytes()))
+}
+
+fn newlines(text: &str) -> u32 {
+    u32::try_from(text.bytes().filter(|b| *b == b'\n').count()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn show(text: &str, lookup: Option<Lookup<'_>>) -> String {
+        let blocks = parse(text, false, lookup);
+        let show = |b: &Block| match b {
+            Block::Text(r) => format!("[{}]", &text[r.clone()]),
+            Block::Script(s) => format!("({}:{})", s.line, s.text),
+        };
+        blocks.iter().map(show).collect()
+    }
+
+    #[test]
+    fn scripts_and_text() {
+        for (page, blocks) in [
+            ("", ""),
+            ("a < b > c %> d", "[a < b > c %> d]"),
+            ("a<%=$x%>b", "[a](1:ns_adp_append $x)[b]"),
+            ("a\n<% b\n c %>\n<%d%>", "[a\n](2: b\n c )[\n](4:d)"),
+            ("<%%>x<% %>", "[x]"),
+            ("x <% unclosed", "[x <% unclosed]"),
+            ("<% ns_adp_parse {<%= 1 %>} %>x", "(1: ns_adp_parse {<%= 1 %>} )[x]"),
+            ("<% puts \"<%\" %>x", "(1: puts \"<%\" )[x]"),
+            ("<SCRIPT runat=server>a</Script >b", "(1:a)[b]"),
+            ("<script>a<%b%></script>", "[<script>a](1:b)[</script>]"),
+            ("<script runat=server>open", "[<script runat=server>open]"),
+            ("<script runat=server language=perl>p</script>", "[<script runat=server language=perl>p</script>]"),
+            ("<", "[<]"),
+            ("<script", "[<script]"),
+        ] {
+            assert_eq!(show(page, None), blocks, "{page}");
+        }
+    }
+
+    #[test]
+    fn registered_tags() {
+        let lookup = |name: &str| match name {
+            "t" => Some(Tag { kind: TagKind::Proc, end: None, script: "p".into() }),
+            "b" => Some(Tag { kind: TagKind::Proc, end: Some("/b".into()), script: "q".into() }),
+            _ => None,
+        };
+        for (page, blocks) in [
+            ("<T>", "(1:ns_adp_append [p ])"),
+            ("<t a=1 b = 'x y' c>z", "(1:ns_adp_append [p 1 {x y} c])[z]"),
+            ("<t a='>' b>", "(1:ns_adp_append [p > b])"),
+            ("<t/>", "[<t/>]"),
+            ("<t a=\"open", "[<t a=\"open]"),
+            ("<b>x<b>y</b>z</b>!", "(1:ns_adp_append [q x<b>y</b>z])[!]"),
+            ("<t =>", "(1:ns_adp_append [p =])"),
+        ] {
+            assert_eq!(show(page, Some(&lookup)), blocks, "{page}");
+        }
+    }
+
+    #[test]
+    fn one_script_of_all_blocks() {
+        let page = "a\n<% foreach i {1 2} { %>(<%= $i %>)<% } %>";
+        let (script, lines) = single_script(page, &parse(page, false, None));
+        assert_eq!(
+            script.text,
+            "ns_adp_append {a\n}\n foreach i {1 2} { \nns_adp_append (\nns_adp_append  $i \nns_adp_append )\n } \n"
+        );
+        assert_eq!(lines, [(3, 2), (5, 2), (7, 2)]);
+    }
+}
