@@ -84,7 +84,10 @@ pub fn scripting() -> Scripting {
         config_tables: vec![configuring::TABLE, config::TABLE, log::TABLE, set::TABLE, info::TABLE, url::TABLE],
         library: vec![],
         config_library: vec![],
-        on_server: vec![paths::on_server, register::on_server],
-        ..Scripting::default()
+        specs: vec![adp::AdpSettings::spec],
+        on_interp: vec![adp::install],
+        on_server: vec![paths::on_server, register::on_server, adp::map_pages],
+        on_cleanup: vec![adp::cleanup],
+        notice: Some(adp::render_notice),
     }
 }

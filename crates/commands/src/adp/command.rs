@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use server::dispatch::Handler;
-use server::route::Constraints;
 use synopsis::{Call, FromObj, Int, Kind, Label, MAX, MemorySize, Rest, Time, commands};
 use tcl::{Exit, Obj, Outcome, TclError};
 
@@ -14,6 +12,7 @@ use super::response::PageHandler;
 use super::settings::{Flag, Flags};
 use super::tags::{Tag, TagKind};
 use crate::kinds::context;
+use crate::register::ConstraintsArg;
 
 commands! { TABLE(call):
 
@@ -187,7 +186,7 @@ commands! { TABLE(call):
     "ns_puts" [-nonewline: bool, --] (string: Obj) => puts(call, &string, nonewline);
 
     /// Answers requests with a page.
-    "ns_register_adp" [-constraints as "/constraints/": Option<String>, -noinherit: bool, -expires: Option<Time>, -options: Option<Options>, --]
+    "ns_register_adp" [-constraints: Option<ConstraintsArg>, -noinherit: bool, -expires: Option<Time>, -options: Option<Options>, --]
         (method: String, url: String, file: Option<String>)
         => register_adp(call, constraints, noinherit, expires, options, &method, &url, file);
 
@@ -350,7 +349,7 @@ fn expire(call: &Call<'_>, value: Option<bool>) -> Outcome<bool> {
                 output.iupdate("expires", "now");
             }
             false if output.iget("expires") == Some("now") => {
-                output.idelete("expires");
+                output.idelkey_all("expires");
             }
             false => {}
         }
@@ -516,28 +515,19 @@ fn stats(call: &Call<'_>) -> Outcome {
 #[allow(clippy::too_many_arguments)] // One for each slot of the command.
 fn register_adp(
     call: &Call<'_>,
-    constraints: Option<String>,
+    constraints: Option<ConstraintsArg>,
     noinherit: bool,
     expires: Option<Time>,
     options: Option<Options>,
     method: &str,
     url: &str,
     file: Option<String>,
-) -> Outcome<()> {
-    let context = context(call);
-    let server = context.server();
-    let constraints = match &constraints {
-        Some(text) => {
-            let words = server::script::list_words(text).map_err(tcl::error)?;
-            Constraints::parse(&words, text).map_err(tcl::error)?
-        }
-        None => Constraints::default(),
-    };
+) {
+    let server = std::sync::Arc::clone(context(call).server());
     let handler = PageHandler {
         file: file.map(|f| server.pages.join(f).to_string_lossy().into_owned()),
         flags: options.map(|o| o.0).unwrap_or_default(),
         ttl: expires.map(Time::to_duration),
     };
-    server.routes.set(method, url, noinherit, constraints, Arc::new(Handler::Script(Arc::new(handler))));
-    Ok(())
+    crate::register::handler(call, method, url, noinherit, constraints, handler);
 }

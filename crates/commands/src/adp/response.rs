@@ -89,16 +89,16 @@ impl Engine {
         };
         if aborted {
             self.state.borrow_mut().outputs.clear();
-            if conn.progress.get() != Progress::Open {
+            if conn.has_answered() {
                 // What was sent before stands.
                 let _ = conn.finish();
             }
             return Ok(());
         }
-        let whole = !begun && conn.progress.get() == Progress::Open && self.state.borrow().channel.is_none();
+        let whole = !begun && !conn.has_answered() && self.state.borrow().channel.is_none();
         if !whole {
             let flushed = self.flush(interp);
-            if conn.progress.get() == Progress::Open {
+            if !conn.has_answered() {
                 // All of it went into a channel.
                 return self.send_whole(conn, String::new());
             }
@@ -157,11 +157,11 @@ impl Engine {
             return Ok(());
         }
         let media_type = self.media_type();
-        if conn.progress.get() == Progress::Open {
+        if !conn.has_answered() {
             // Cannot fail: nothing was sent.
             let _ = conn.promise(conn.status.get(), Some(&media_type), None);
         }
-        let written = conn.write(&encode(text, &media_type));
+        let written = conn.write(&encode(text, &media_type), true);
         match written {
             Err(AnswerError::Io(e)) if self.has(Flag::AUTOABORT) => {
                 self.state.borrow_mut().exception = Exception::Abort;
