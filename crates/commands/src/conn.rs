@@ -137,7 +137,7 @@ commands! { TABLE(call):
 
     /// The host the client addressed.
     "ns_conn host" (default: Option<String>)
-        => host(&conn(call)?).filter(|h| !h.is_empty()).or(default);
+        => host(&conn(call)?).or(default);
 
     /// Unique name of the request.
     "ns_conn id" ()
@@ -392,7 +392,8 @@ fn sent_length(conn: &Rc<Conn>, bytes: Option<Int<0, MAX>>) -> Outcome<Option<u6
 
 fn content_type(conn: &Rc<Conn>) -> Outcome<Obj> {
     let raw = conn.header("content-type").unwrap_or_default();
-    let parsed = http::fields::parse_field_value(&raw, true, false, true).unwrap_or_default();
+    let parameters = raw.split_once(';').map_or("", |(_, rest)| rest);
+    let parsed = http::fields::parse_field_value(parameters, true, false, true).unwrap_or_default();
     let essence = http::charset::media_type(&raw);
     let mut dict = Obj::dict([(Obj::from("raw"), Obj::from(&raw)), (Obj::from("type"), Obj::from(&essence))]);
     if let Some((_, suffix)) = essence.rsplit_once('+') {
@@ -400,7 +401,7 @@ fn content_type(conn: &Rc<Conn>) -> Outcome<Obj> {
     }
     let parameters = parsed.first().map(Vec::as_slice).unwrap_or_default();
     for wanted in ["charset", "boundary"] {
-        if let Some((_, value)) = parameters.iter().skip(1).find(|(name, _)| name == wanted) {
+        if let Some((_, value)) = parameters.iter().find(|(name, _)| name == wanted) {
             dict.dict_put(wanted, value)?;
         }
     }
@@ -518,7 +519,7 @@ fn flags(conn: &Rc<Conn>) -> i64 {
 
 fn host(conn: &Rc<Conn>) -> Option<String> {
     let value = conn.header("host")?;
-    http::host::parse(&value).ok().map(|h| h.host.to_string())
+    Some(http::host::parse(&value).map(|h| h.host.to_string()).unwrap_or_default())
 }
 
 fn port(conn: &Rc<Conn>) -> u16 {

@@ -305,12 +305,11 @@ fn silent_clients_are_let_go() {
         client.get(path);
         assert!(client.rest().is_empty());
     }
-    // Half a head gets an answer.
+    // Half a head gets no answer, as with the reference (basic-timeout-head).
     let mut client = server.client();
     client.send("GET / HT");
-    assert_eq!(client.answer().status, 408);
     assert!(client.rest().is_empty());
-    // Half a body does not, as with the reference (chunked-no-final).
+    // Nor does half a body, as with the reference (chunked-no-final).
     let mut client = server.client();
     client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nx");
     assert!(client.rest().is_empty());

@@ -166,6 +166,9 @@ pub fn handler_of(conn: &Rc<Conn>) -> Result<Arc<Handler>, u16> {
     let (method, url) = (conn.method.borrow().clone(), conn.url());
     let found = conn.with_context(|c| conn.server.routes.get(&method, &url, Some(c)));
     found.ok_or_else(|| {
+        if !url.starts_with('/') {
+            return 404; // The authority of CONNECT, the star of OPTIONS.
+        }
         let others = conn.with_context(|c| conn.server.routes.keys_for(&url, Some(c)));
         if others.is_empty() { 404 } else { 405 }
     })

@@ -34,6 +34,10 @@ pub fn notice_response(server: &Arc<VirtualServer>, driver: &DriverEntry, status
     let mut head = ResponseHead::new(status).with("content-type", "text/html; charset=utf-8");
     dress(&mut head.headers, server, driver);
     let page = notice_page(server, status, title, text);
+    if server.settings.compressenable && page.len() as u64 >= server.settings.compressminsize.get() {
+        // Pages of this kind are not compressed, but those of the same URL that answer otherwise may be.
+        head.headers.put("vary", "accept-encoding");
+    }
     Response { head, content: Content::Bytes(Bytes::from(page)), close: None, on_sent: None }
 }
 

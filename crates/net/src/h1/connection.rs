@@ -194,10 +194,7 @@ impl Connection {
                 Ok(Fill::Data) => {}
                 Ok(Fill::Timeout) => {
                     count(&listener.tally.timeouts);
-                    if only_line_ends {
-                        return Next::Close;
-                    }
-                    return Next::Refused(Refusal::new(408, "the request took too long to arrive"));
+                    return Next::Close;
                 }
                 Ok(Fill::End | Fill::Drain) if only_line_ends => return Next::Close,
                 Ok(Fill::End | Fill::Drain) | Err(_) => {

@@ -326,9 +326,7 @@ impl Fastpath {
             Ranges::Unsatisfiable => return Ok(partial(response, content_type, &content, &[])),
         }
         let mut response = response.with("content-type", content_type);
-        if plain {
-            response.headers.put("accept-ranges", "bytes");
-        }
+        response.headers.put("accept-ranges", "bytes");
         let length = content.len();
         Ok(finish(response, method, content.slice(0, length)))
     }
