@@ -232,7 +232,7 @@ fn redirect(call: &Call<'_>, status: u16, location: &str) -> Outcome<bool> {
         return Ok(true);
     }
     let link = http::html::quote(&location);
-    let message = format!("<p>The requested URL has moved <a href=\"{link}\">here</a>.</p>");
+    let message = format!("<a href=\"{link}\">The requested URL has moved here.</a>");
     return_notice(call.interp, &conn, status, http::response::reason(status), &message);
     Ok(true)
 }

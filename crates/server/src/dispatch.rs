@@ -66,6 +66,9 @@ pub fn address(
         return Err(Refusal::bad("more than one Host header field"));
     }
     let server = match &parsed.form {
+        http::target::Form::Absolute { scheme, .. } if !matches!(scheme.as_str(), "http" | "https") => {
+            return Err(Refusal::new(404, "there is nothing of this scheme here"));
+        }
         http::target::Form::Absolute { authority, .. } => driver.server_for(Some(&authority.text(None)), port),
         _ => {
             if let Some(host) = host {

@@ -93,11 +93,11 @@ impl DriverEntry {
         };
         let name = name.trim_end_matches('.');
         let hosts = self.hosts.read();
-        let given = given.unwrap_or(self.default_port);
-        if let Some(s) = hosts.get(&format!("{name}:{given}")) {
+        // A host without a port is asked for on the port the connection came in on.
+        if let Some(s) = hosts.get(&format!("{name}:{}", given.unwrap_or(port))) {
             return Arc::clone(s);
         }
-        if given == port || given == self.default_port {
+        if given.is_none_or(|given| given == port || given == self.default_port) {
             if let Some(s) = hosts.get(name) {
                 return Arc::clone(s);
             }
@@ -129,6 +129,7 @@ impl DriverEntry {
                     return self.url(name, given);
                 }
                 None if hosts.is_empty() => return self.url(name, self.default_port),
+                None if hosts.contains_key(&format!("{name}:{port}")) => return self.url(name, port),
                 _ if hosts.contains_key(name) => return self.url(name, port),
                 _ => {}
             }

@@ -45,7 +45,7 @@ pub fn notice_response(server: &Arc<VirtualServer>, driver: &DriverEntry, status
 pub fn notice_page(server: &VirtualServer, status: u16, title: &str, text: &str) -> String {
     let title = http::html::quote(title);
     let heading = if status >= 400 { format!("{status} {title}") } else { title.to_string() };
-    let signature = if server.settings.stealthmode {
+    let signature = if server.settings.stealthmode || !server.settings.noticedetail {
         String::new()
     } else {
         format!("<p class=\"signature\">{}</p>\n", crate::identity::server_header())
@@ -55,7 +55,7 @@ pub fn notice_page(server: &VirtualServer, status: u16, title: &str, text: &str)
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{heading}</title>\n\
          <style>body{{font:16px/1.5 system-ui,sans-serif;max-width:40em;margin:15vh auto;padding:0 1em;\
          color:#234;background:#f7f9fb}}h1{{font-size:1.6em}}.signature{{color:#678;font-size:.85em;\
-         border-top:1px solid #cde;padding-top:.6em}}</style>\n</head>\n<body>\n<h1>{heading}</h1>\n{text}\n\
+         border-top:1px solid #cde;padding-top:.6em}}</style>\n</head>\n<body>\n<h1>{heading}</h1>\n<div>{text}</div>\n\
          {signature}</body>\n</html>\n"
     );
     let least = usize::try_from(server.settings.errorminsize.get()).unwrap_or(0);

@@ -47,7 +47,7 @@ pub fn finish(interp: &Interp, conn: &Rc<Conn>, url: &str, answer: FileAnswer) -
             return_status(interp, conn, 302)
         }
         FileAnswer::IndexScript { url, .. } => internal_redirect(interp, conn, &url),
-        FileAnswer::Directory(path) => listing(interp, conn, url, &path),
+        FileAnswer::Directory(_) => listing(interp, conn),
         FileAnswer::MethodNotAllowed => return_status(interp, conn, 405),
         FileAnswer::NotFound => return_status(interp, conn, 404),
         FileAnswer::Failed(e) => {
@@ -145,14 +145,14 @@ pub fn tcl_page(interp: &Interp, conn: &Rc<Conn>, file: Option<&str>) -> Outcome
     Ok(())
 }
 
-fn listing(interp: &Interp, conn: &Rc<Conn>, url: &str, path: &std::path::Path) -> Outcome<()> {
+fn listing(interp: &Interp, conn: &Rc<Conn>) -> Outcome<()> {
     let settings = &conn.server.fastpath_settings;
     if let Some(adp) = settings.directoryadp.as_ref().filter(|a| !a.is_empty()) {
         return internal_redirect(interp, conn, adp);
     }
     if let Some(procedure) = settings.directoryproc.as_ref().filter(|p| !p.is_empty()) {
-        let words = [Obj::from(procedure), Obj::from(url), Obj::from(path.to_string_lossy().as_ref())];
-        return interp.call_global(&words).map(|_| ());
+        // Without arguments: it asks ns_conn.
+        return interp.call_global(&[Obj::from(procedure)]).map(|_| ());
     }
     return_status(interp, conn, 404)
 }

@@ -60,7 +60,16 @@ impl Runner {
         let (method, url) = (conn.method.borrow().clone(), conn.url());
         let found = conn.with_context(|c| self.server.filters.matching(stage, &method, &url, c));
         for filter in found {
-            let result = filter.action.run(&self.interp, conn, stage);
+            let result = match filter.action.run(&self.interp, conn, stage) {
+                // A script may `return -code ...` without a procedure around it.
+                Err(Exit::Return(r)) => match r.code() {
+                    0 | 2 => Ok(r.value().text()),
+                    3 => Err(Exit::Break),
+                    4 => Err(Exit::Continue),
+                    _ => Err(Exit::Return(r)),
+                },
+                other => other,
+            };
             match result {
                 Ok(r) if r == "filter_ok" => {}
                 Ok(r) if r == "filter_break" => return Verdict::Continue,
@@ -262,15 +271,16 @@ pub fn return_status(interp: &Interp, conn: &Rc<Conn>, status: u16) -> Outcome<(
 /// None at present; the type fits callers.
 pub fn plain_notice(interp: &Interp, conn: &Rc<Conn>, status: u16) -> Outcome<()> {
     let message = match status {
-        404 => "<p>The requested URL was not found on this server.</p>",
-        405 => "<p>This request method is not supported for the requested URL.</p>",
-        400 => "<p>The request cannot be understood.</p>",
-        403 => "<p>The requested URL cannot be accessed by this server.</p>",
-        401 => "<p>The requested URL requires authorization: a valid user name and password.</p>",
-        302 | 301 | 303 | 307 | 308 => "<p>The requested URL has moved.</p>",
-        _ => "<p>The requested URL cannot be accessed due to a system error on this server.</p>",
+        404 => "The requested URL was not found on this server.",
+        405 => "This request method is not supported for the requested URL.",
+        403 => "The requested URL cannot be accessed by this server.",
+        401 => "The requested URL cannot be accessed because a valid username and password are required.",
+        503 => "The server is temporarily unable to answer. Please try again later.",
+        301..=303 | 307 | 308 => "The requested URL has moved.",
+        _ => "The requested URL cannot be accessed due to a system error on this server.",
     };
-    return_notice(interp, conn, status, http::response::reason(status), message);
+    let title = if status == 401 { "Access Denied" } else { http::response::reason(status) };
+    return_notice(interp, conn, status, title, message);
     Ok(())
 }
 
