@@ -90,7 +90,7 @@ commands! { TABLE(call):
     /// Directory of the page.
     "ns_adp_dir" => Ok::<_, Exit>(Engine::active(call.interp)?.directory());
 
-    /// The output so far.
+    /// Takes the output so far: it is the result, and no longer output.
     "ns_adp_dump" => dump(call);
 
     /// Runs a text as a page.
@@ -292,8 +292,8 @@ fn bind_args(call: &Call<'_>, names: &[Obj]) -> Outcome<()> {
 
 fn dump(call: &Call<'_>) -> Outcome {
     let engine = Engine::active(call.interp)?;
-    let state = engine.state.borrow();
-    Ok(state.outputs.last().map(|o| Obj::from(&o.text)).unwrap_or_default())
+    let mut state = engine.state.borrow_mut();
+    Ok(state.outputs.last_mut().map(|o| Obj::from(std::mem::take(&mut o.text))).unwrap_or_default())
 }
 
 fn tell(call: &Call<'_>) -> Outcome<usize> {
