@@ -16,6 +16,7 @@ use server::hooks::Moment;
 use server::module::{Loading, Module};
 use server::process::Process;
 use server::schedule::EventOptions;
+use server::vserver::VirtualServer;
 use shared::log::Severity;
 use synopsis::{Int, params};
 
@@ -28,7 +29,7 @@ pub const MODULE: Module = Module {
     about: "Database access: pools of connections, ns_db.",
     spec: NoSettings::spec,
     more_specs: || vec![ServerSettings::spec(), PoolSettings::spec()],
-    prepare: |_| Ok(()),
+    prepare,
     start,
 };
 
@@ -92,14 +93,11 @@ pub fn severity() -> Severity {
     *SQL.get_or_init(|| shared::log::register("Debug(sql)").unwrap_or(shared::log::DEBUG))
 }
 
-fn start(loading: &Loading<'_>) -> Result<(), String> {
+/// Reads the configuration; connections are opened when somebody asks for a handle.
+fn prepare(loading: &Loading<'_>) -> Result<(), String> {
     severity();
     let pools = pools(loading.process)?;
-    let servers = match loading.server {
-        Some(server) => vec![Arc::clone(server)],
-        None => loading.process.servers().to_vec(),
-    };
-    for server in servers {
+    for server in servers(loading) {
         let section = loading.process.config.read().section_or_empty(&server.section("db"));
         let settings = ServerSettings::read(&section).map_err(problems)?;
         let wanted = settings.pools.unwrap_or_default();
@@ -115,6 +113,17 @@ fn start(loading: &Loading<'_>) -> Result<(), String> {
         let default = default.map(|n| named(&allowed, &n, &section.name)).transpose()?;
         server.extensions.get_or(|| Database { pools: allowed, default });
     }
+    Ok(())
+}
+
+fn servers(loading: &Loading<'_>) -> Vec<Arc<VirtualServer>> {
+    match loading.server {
+        Some(server) => vec![Arc::clone(server)],
+        None => loading.process.servers().to_vec(),
+    }
+}
+
+fn start(loading: &Loading<'_>) -> Result<(), String> {
     loading.commands(commands::TABLE);
     loading.commands(quote::TABLE);
     loading.commands(dates::TABLE);
