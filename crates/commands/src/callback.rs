@@ -78,13 +78,19 @@ impl Callback {
         join(&parts.script, before.iter().copied().chain(parts.args.iter().map(String::as_str)))
     }
 
-    /// As [`call`](Self::call), where `return` is a normal end and its value the result.
+    /// As [`call`](Self::call), where the end is that of a procedure: `return` is a normal one and its value the
+    /// result, `return -code break` is a break.
     ///
     /// # Errors
     /// What else the script ends with.
     pub fn run(&self, interp: &Interp, before: &[&str], after: &[&str]) -> Outcome {
         match self.call(interp, before, after) {
-            Err(Exit::Return(r)) => Err(Exit::Return(r)).settle().map_err(Exit::from),
+            Err(Exit::Return(r)) => match (r.level(), r.code()) {
+                (2.., _) | (_, 0 | 2) => Ok(r.value().clone()),
+                (_, 3) => Err(Exit::Break),
+                (_, 4) => Err(Exit::Continue),
+                _ => Err(Exit::Return(r)).settle().map_err(Exit::from),
+            },
             other => other,
         }
     }

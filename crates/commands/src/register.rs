@@ -184,7 +184,7 @@ struct Proc(Callback);
 
 impl ScriptHandler for Proc {
     fn run(&self, interp: &Interp, _: &Rc<Conn>) -> Outcome<()> {
-        self.0.call(interp, &[], &[]).map(drop)
+        self.0.run(interp, &[], &[]).map(drop)
     }
 
     fn describe(&self) -> String {

@@ -4,7 +4,7 @@ use crate::charset::Charset;
 use crate::date;
 use crate::encode::{Part, decode_bytes, encode};
 use crate::head::values;
-use crate::syntax::{is_token, trim_ows_str};
+use crate::syntax::trim_ows_str;
 use shared::Set;
 
 /// SameSite of a cookie.
@@ -52,7 +52,7 @@ impl Lifetime {
 /// A cookie to be set.
 #[derive(Debug, Clone, Default)]
 pub struct SetCookie<'a> {
-    /// A token.
+    /// Should be a token; must not be empty nor hold a semicolon, an equals sign or a control character.
     pub name: &'a str,
     /// Any text; it is percent-encoded.
     pub value: &'a str,
@@ -75,7 +75,8 @@ pub struct SetCookie<'a> {
 impl SetCookie<'_> {
     /// The value of the Set-Cookie field. The error is a message for the script that asked for it.
     pub fn build(&self) -> Result<String, String> {
-        if !is_token(self.name) {
+        // Blanks and the like are no token, but browsers take them and existing sites may use them.
+        if self.name.is_empty() || self.name.contains(|c: char| c == ';' || c == '=' || c.is_control()) {
             return Err(format!(
                 "invalid cookie name \"{}\"",
                 self.name.escape_debug()

@@ -46,7 +46,12 @@ struct Done {
 
 /// The error of form data that is no text in any of the character sets.
 pub fn decoding_error(what: &str) -> Exit {
-    TclError::new(format!("{what}: invalid UTF-8")).with_code(&["NS_INVALID_UTF8"]).into()
+    invalid_text(format!("{what}: invalid UTF-8"))
+}
+
+/// An error with the code of text that is none.
+pub fn invalid_text(message: String) -> Exit {
+    TclError::new(message).with_code(&["NS_INVALID_UTF8"]).into()
 }
 
 /// The form of a request: parsed once, then kept until the request ends or its character set changes

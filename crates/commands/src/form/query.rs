@@ -37,7 +37,12 @@ commands! { TABLE(call):
                 Some(form) => form.fields.borrow().iget_all(&key).map(Obj::from).collect(),
                 None => Vec::new(),
             };
-            if all.is_empty() { default.unwrap_or_default() } else { Obj::list(all) }
+            match all.as_slice() {
+                [] => default.unwrap_or_default(),
+                // As in the reference the empty value alone is no list with an empty element.
+                [only] if only.is_empty() => Obj::new(),
+                _ => Obj::list(all),
+            }
         };
 
     /// Whether the form has a field of that name.
@@ -50,9 +55,9 @@ commands! { TABLE(call):
         => {
             let known = |name: Option<String>| name.and_then(|n| Charset::for_name(&n));
             let main = known(charset).unwrap_or(Charset::UTF_8);
-            let mut set = Set::unnamed();
+            let mut set = Set::new("parseq");
             http::form::parse_query(querystring.as_bytes(), main, known(fallbackcharset), &mut set)
-                .map_err(|_| tcl::error(format!("could not parse query: \"{querystring}\"")))?;
+                .map_err(|_| parse::invalid_text(format!("could not parse query: \"{querystring}\"")))?;
             context(call).sets.borrow_mut().create(set)
         };
 
