@@ -77,6 +77,13 @@ impl Interp {
         self.eval_obj_flags(script, sys::TCL_EVAL_GLOBAL)
     }
 
+    /// Lets the next script end with `break`, `continue` or another code: for the outermost script of an interpreter
+    /// Tcl makes an error of it otherwise.
+    pub fn allow_exceptions(&self) {
+        // SAFETY: live interpreter.
+        unsafe { sys::Tcl_AllowExceptions(self.raw()) }
+    }
+
     /// Calls a command with the words as they are: nothing is parsed or substituted.
     pub fn call(&self, words: &[Obj]) -> Outcome {
         self.call_flags(words, 0)

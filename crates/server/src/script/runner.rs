@@ -60,6 +60,7 @@ impl Runner {
         let (method, url) = (conn.method.borrow().clone(), conn.url());
         let found = conn.with_context(|c| self.server.filters.matching(stage, &method, &url, c));
         for filter in found {
+            self.interp.allow_exceptions();
             let result = match filter.action.run(&self.interp, conn, stage) {
                 // A script may `return -code ...` without a procedure around it.
                 Err(Exit::Return(r)) => match r.code() {

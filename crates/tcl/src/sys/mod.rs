@@ -230,6 +230,7 @@ unsafe extern "C" {
     pub fn Tcl_SubstObj(interp: *mut Tcl_Interp, text: *mut Tcl_Obj, flags: c_int) -> *mut Tcl_Obj;
     pub fn Tcl_GetObjResult(interp: *mut Tcl_Interp) -> *mut Tcl_Obj;
     pub fn Tcl_SetObjResult(interp: *mut Tcl_Interp, value: *mut Tcl_Obj);
+    pub fn Tcl_AllowExceptions(interp: *mut Tcl_Interp);
     pub fn Tcl_ResetResult(interp: *mut Tcl_Interp);
     pub fn Tcl_SetObjErrorCode(interp: *mut Tcl_Interp, code: *mut Tcl_Obj);
     pub fn Tcl_AppendObjToErrorInfo(interp: *mut Tcl_Interp, text: *mut Tcl_Obj);
