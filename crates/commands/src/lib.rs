@@ -9,16 +9,20 @@ mod config;
 mod configuring;
 mod conn;
 mod cookie;
+mod descrypt;
 mod digest;
 mod encode;
+mod fields;
 mod file;
 mod file_answer;
 pub mod form;
 mod hooks;
+mod html;
 mod image;
 mod info;
 mod interp;
 mod job;
+mod keyl;
 pub mod kinds;
 mod privacy;
 mod later;
@@ -53,16 +57,19 @@ pub fn scripting() -> Scripting {
             cookie::TABLE,
             digest::TABLE,
             encode::TABLE,
+            fields::TABLE,
             file::TABLE,
             file_answer::TABLE,
             form::TABLES[0],
             form::TABLES[1],
             form::TABLES[2],
             hooks::TABLE,
+            html::TABLE,
             image::TABLE,
             info::TABLE,
             interp::TABLE,
             job::TABLE,
+            keyl::TABLE,
             log::TABLE,
             log::ASYNCFILE,
             net::TABLE,

@@ -1,0 +1,64 @@
+//! Header fields, messages, media types and character sets, as scripts take them apart.
+
+use http::{charset, fields};
+use synopsis::{Call, commands};
+use tcl::{Exit, Obj};
+
+use crate::kinds::context;
+
+commands! { TABLE(call):
+
+    /// Adds a header line to a set.
+    "ns_parseheader" [-prefix: Option<String>] (set as "/set/": String, headerline: String)
+        => parse_header(call, &set, &headerline, prefix.as_deref().unwrap_or(""));
+
+    /// The elements of a field value with their parameters.
+    "ns_parsefieldvalue" [-lower: bool, -single: bool, -strict: bool, --] (fieldvalue: String)
+        => parse_field_value(&fieldvalue, lower, single, strict);
+
+    /// First line, headers and body of a message, as a dictionary.
+    "ns_parsemessage" (message: String)
+        => parse_message(call, &message);
+
+    /// The media type of a file name.
+    "ns_guesstype" (filename: String)
+        => context(call).process.mime.read().guess(&filename);
+
+    /// The names of the character sets.
+    "ns_charsets" ()
+        => charset::names().collect::<Vec<_>>();
+
+    /// The Tcl encoding for a character set.
+    "ns_encodingforcharset" (charset: String)
+        => charset::tcl_encoding(&charset);
+
+    /// The Tcl encoding for content of a type.
+    #[style(proc)]
+    "ns_encodingfortype" (mimetype: String)
+        => charset::tcl_encoding_for_type(&mimetype, "utf-8");
+}
+
+fn parse_header(call: &Call<'_>, handle: &str, line: &str, prefix: &str) -> Result<usize, Exit> {
+    let set = context(call)
+        .sets
+        .borrow()
+        .get(handle)
+        .ok_or_else(|| tcl::error(format!("no such set: '{handle}'")))?;
+    let index = fields::parse_header(&mut set.borrow_mut(), line, prefix);
+    index.ok_or_else(|| tcl::error(format!("invalid header: {line}")))
+}
+
+fn parse_field_value(text: &str, lower: bool, single: bool, strict: bool) -> Result<Obj, Exit> {
+    let elements = fields::parse_field_value(text, lower, strict, single).map_err(tcl::error)?;
+    let mut lists = elements
+        .into_iter()
+        .map(|element| Obj::list(element.into_iter().flat_map(|(name, value)| [Obj::from(name), Obj::from(value)])));
+    Ok(if single { lists.next().unwrap_or_default() } else { Obj::list(lists) })
+}
+
+fn parse_message(call: &Call<'_>, text: &str) -> Result<Obj, Exit> {
+    let message = fields::parse_message(text)
+        .ok_or_else(|| tcl::error(format!("{}: provided HTTP message is not well-formed", call.words[0].text())))?;
+    let headers = context(call).sets.borrow_mut().create(message.headers);
+    Ok(Obj::list_of(["firstline", &message.first_line, "headers", &headers, "body", &message.body]))
+}
