@@ -277,10 +277,15 @@ fn md_string(
     Ok(encoding.unwrap_or(Encoding::Hex).encode(&bytes))
 }
 
-fn hmac_string(name: Option<&str>, encoding: Option<Encoding>, key: &[u8], message: &[u8]) -> Result<Obj, Exit> {
-    let mut hmac = Hmac::new(name.unwrap_or("sha256"), key)?;
+/// The keyed digest of a message.
+pub fn hmac(digest: &str, key: &[u8], message: &[u8]) -> Result<Vec<u8>, Exit> {
+    let mut hmac = Hmac::new(digest, key)?;
     hmac.inner.update(message);
-    Ok(encoding.unwrap_or(Encoding::Hex).encode(&hmac.result()))
+    Ok(hmac.result())
+}
+
+fn hmac_string(name: Option<&str>, encoding: Option<Encoding>, key: &[u8], message: &[u8]) -> Result<Obj, Exit> {
+    Ok(encoding.unwrap_or(Encoding::Hex).encode(&hmac(name.unwrap_or("sha256"), key, message)?))
 }
 
 /// Fills `bytes` from the operating system's generator.

@@ -1,6 +1,6 @@
-//! Header fields, messages, media types and character sets, as scripts take them apart.
+//! Header fields, messages, and media types, as scripts take them apart.
 
-use http::{charset, fields};
+use http::fields;
 use synopsis::{Call, commands};
 use tcl::{Exit, Obj};
 
@@ -23,19 +23,6 @@ commands! { TABLE(call):
     /// The media type of a file name.
     "ns_guesstype" (filename: String)
         => context(call).process.mime.read().guess(&filename);
-
-    /// The names of the character sets.
-    "ns_charsets" ()
-        => charset::names().collect::<Vec<_>>();
-
-    /// The Tcl encoding for a character set.
-    "ns_encodingforcharset" (charset: String)
-        => charset::tcl_encoding(&charset);
-
-    /// The Tcl encoding for content of a type.
-    #[style(proc)]
-    "ns_encodingfortype" (mimetype: String)
-        => charset::tcl_encoding_for_type(&mimetype, "utf-8");
 }
 
 fn parse_header(call: &Call<'_>, handle: &str, line: &str, prefix: &str) -> Result<usize, Exit> {

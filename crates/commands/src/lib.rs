@@ -12,6 +12,7 @@ mod cookie;
 mod descrypt;
 mod digest;
 mod encode;
+mod environ;
 mod fields;
 mod file;
 mod file_answer;
@@ -29,6 +30,7 @@ mod later;
 mod log;
 mod net;
 mod nsv;
+mod one_time;
 mod paths;
 mod process;
 mod register;
@@ -57,6 +59,7 @@ pub fn scripting() -> Scripting {
             cookie::TABLE,
             digest::TABLE,
             encode::TABLE,
+            environ::TABLE,
             fields::TABLE,
             file::TABLE,
             file_answer::TABLE,
@@ -75,6 +78,7 @@ pub fn scripting() -> Scripting {
             net::TABLE,
             nsv::TABLE,
             nsv::DICT,
+            one_time::TABLE,
             paths::TABLE,
             process::TABLE,
             register::TABLE,
@@ -89,7 +93,11 @@ pub fn scripting() -> Scripting {
             urlspace::TABLE,
         ],
         config_tables: vec![configuring::TABLE, config::TABLE, log::TABLE, set::TABLE, info::TABLE, url::TABLE],
-        library: vec![],
+        library: vec![
+            ("compat.tcl", include_str!("tcl/compat.tcl")),
+            ("html.tcl", include_str!("tcl/html.tcl")),
+            ("digest.tcl", include_str!("tcl/digest.tcl")),
+        ],
         config_library: vec![],
         specs: vec![adp::AdpSettings::spec],
         on_interp: vec![adp::install],

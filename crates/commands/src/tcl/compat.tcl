@@ -1,4 +1,4 @@
-# Procedures of the reference's Tcl library that are easier in Tcl: files, charsets, odds and ends.
+# Procedures of the reference's Tcl library that are easier in Tcl: files, odds and ends.
 
 proc ns_fileread {filename} {
     set f [open $filename rb]
@@ -180,62 +180,4 @@ proc ::navis::digest {name usage command count words} {
         return -level 2 -code error -errorcode {TCL WRONGARGS} "wrong # args: should be \"?$usage\""
     }
     $command string -digest sha$length -- {*}$words
-}
-
-proc ns_urlcharset {charset} {
-    ns_conn urlencoding $charset
-}
-
-proc ns_setformencoding {charset} {
-    ns_urlcharset $charset
-    ns_resetcachedform
-}
-
-proc ns_cookiecharset {name} {
-    set charset [ns_getcookie $name ""]
-    if {$charset ne ""} {
-        ns_setformencoding $charset
-    }
-}
-
-proc ns_formfieldcharset {name} {
-    set charset [ns_queryget $name]
-    if {$charset ne ""} {
-        ns_setformencoding $charset
-    }
-}
-
-# The first of the preferred charsets that the client accepts, else the client's first that is known here.
-proc ns_choosecharset {args} {
-    switch [llength $args] {
-        0 { set preference [ns_config ns/parameters PreferredCharsets {utf-8 iso-8859-1}] }
-        2 {
-            lassign $args option preference
-            if {$option ne "-preference"} {
-                error "Usage: ns_choosecharset ?-preference charset-list?"
-            }
-        }
-        default { error "Usage: ns_choosecharset ?-preference charset-list?" }
-    }
-    set accepted {}
-    foreach piece [split [string tolower [ns_set iget [ns_conn headers] accept-charset]] ,] {
-        set quality 1.0
-        regexp {;\s*q\s*=\s*([0-9.]+)} $piece -> quality
-        set name [string trim [lindex [split $piece \;] 0]]
-        if {$name ne "" && [string is double -strict $quality] && $quality > 0} {
-            lappend accepted [list $name $quality]
-        }
-    }
-    set accepted [lmap pair [lsort -real -decreasing -index 1 $accepted] {lindex $pair 0}]
-    foreach charset $preference {
-        if {[string tolower $charset] in $accepted || "*" in $accepted} {
-            return $charset
-        }
-    }
-    foreach charset $accepted {
-        if {[ns_encodingforcharset $charset] ne ""} {
-            return $charset
-        }
-    }
-    ns_config ns/parameters OutputCharset utf-8
 }
