@@ -49,6 +49,26 @@ commands! { TABLE(call):
     "ns_crypto::md free" (ctx: String)
         => running(call).free("mdctx", &ctx);
 
+    /// A key derived from a secret (RFC 5869).
+    "ns_crypto::md hkdf" [
+        -binary: bool, -digest: Option<String>, -salt: Obj, -secret: Obj, -info: Obj, -encoding: Option<Encoding>, --
+    ] (length: Int<0>)
+        => derive(
+            digest.as_deref().unwrap_or("sha256"),
+            &input(&salt, binary),
+            &input(&secret, binary),
+            &input(&info, binary),
+            length.as_usize(),
+            encoding,
+        );
+
+    /// A signature for web push (RFC 8292).
+    "ns_crypto::md vapidsign" [
+        -binary: bool, -digest: Option<String>, -encoding: Option<Encoding>, -passphrase: Option<String>, -pem: String,
+        --
+    ] (message: Obj)
+        => Err::<Obj, Exit>(tcl::error("signatures are not supported yet"));
+
     /// Keyed digest of a message.
     "ns_crypto::hmac string" [-binary: bool, -digest: Option<String>, -encoding: Option<Encoding>, --]
         (key: Obj, message: Obj)
@@ -286,6 +306,34 @@ pub fn hmac(digest: &str, key: &[u8], message: &[u8]) -> Result<Vec<u8>, Exit> {
 
 fn hmac_string(name: Option<&str>, encoding: Option<Encoding>, key: &[u8], message: &[u8]) -> Result<Obj, Exit> {
     Ok(encoding.unwrap_or(Encoding::Hex).encode(&hmac(name.unwrap_or("sha256"), key, message)?))
+}
+
+fn derive(
+    digest: &str,
+    salt: &[u8],
+    secret: &[u8],
+    info: &[u8],
+    length: usize,
+    encoding: Option<Encoding>,
+) -> Result<Obj, Exit> {
+    let key = hmac(digest, salt, secret)?;
+    if length > 255 * key.len() {
+        return Err(tcl::error(format!("a key derived with {digest} has at most {} bytes", 255 * key.len())));
+    }
+    let mut out = Vec::with_capacity(length + key.len());
+    let mut block = Vec::new();
+    // The check above keeps the number of blocks within a byte.
+    for number in 1..=u8::MAX {
+        if out.len() >= length {
+            break;
+        }
+        block.extend_from_slice(info);
+        block.push(number);
+        block = hmac(digest, &key, &block)?;
+        out.extend_from_slice(&block);
+    }
+    out.truncate(length);
+    Ok(encoding.unwrap_or(Encoding::Hex).encode(&out))
 }
 
 /// Fills `bytes` from the operating system's generator.

@@ -1,7 +1,8 @@
 //! Header fields, messages, and media types, as scripts take them apart.
 
 use http::fields;
-use synopsis::{Call, commands};
+use server::script::SetRef;
+use synopsis::{Call, FromObj, Kind, Label, commands};
 use tcl::{Exit, Obj};
 
 use crate::kinds::context;
@@ -9,8 +10,8 @@ use crate::kinds::context;
 commands! { TABLE(call):
 
     /// Adds a header line to a set.
-    "ns_parseheader" [-prefix: Option<String>] (set as "/set/": String, headerline: String)
-        => parse_header(call, &set, &headerline, prefix.as_deref().unwrap_or(""));
+    "ns_parseheader" [-prefix: Option<String>] (set: HeaderSet, headerline: String)
+        => parse_header(&set, &headerline, prefix.as_deref().unwrap_or(""));
 
     /// The elements of a field value with their parameters.
     "ns_parsefieldvalue" [-lower: bool, -single: bool, -strict: bool, --] (fieldvalue: String)
@@ -25,13 +26,21 @@ commands! { TABLE(call):
         => context(call).process.mime.read().guess(&filename);
 }
 
-fn parse_header(call: &Call<'_>, handle: &str, line: &str, prefix: &str) -> Result<usize, Exit> {
-    let set = context(call)
-        .sets
-        .borrow()
-        .get(handle)
-        .ok_or_else(|| tcl::error(format!("no such set: '{handle}'")))?;
-    let index = fields::parse_header(&mut set.borrow_mut(), line, prefix);
+/// A set by its handle, with the complaint that this command has.
+struct HeaderSet(SetRef);
+
+impl FromObj for HeaderSet {
+    const KIND: Kind = Kind::Value("set");
+
+    fn from_obj(call: &Call<'_>, _label: Label, value: &Obj) -> Result<Self, Exit> {
+        let handle = value.text();
+        let set = context(call).sets.borrow().get(&handle);
+        set.map(HeaderSet).ok_or_else(|| tcl::error(format!("no such set: '{handle}'")))
+    }
+}
+
+fn parse_header(set: &HeaderSet, line: &str, prefix: &str) -> Result<usize, Exit> {
+    let index = fields::parse_header(&mut set.0.borrow_mut(), line, prefix);
     index.ok_or_else(|| tcl::error(format!("invalid header: {line}")))
 }
 

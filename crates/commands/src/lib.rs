@@ -37,6 +37,8 @@ mod register;
 mod schedule;
 mod server;
 mod set;
+mod shared_channel;
+mod socket;
 mod sync;
 mod text;
 mod thread;
@@ -85,6 +87,8 @@ pub fn scripting() -> Scripting {
             schedule::TABLE,
             server::TABLE,
             set::TABLE,
+            shared_channel::TABLE,
+            socket::TABLE,
             sync::TABLE,
             text::TABLE,
             thread::TABLE,

@@ -166,7 +166,7 @@ fn value_at(text: &str) -> (String, &str) {
         match c {
             '"' => return (out, &inner[at + 1..]),
             '\\' => match chars.next() {
-                Some((_, '\\')) => out.push('\\'),
+                Some((_, escaped @ ('\\' | '"'))) => out.push(escaped),
                 Some((_, next)) => out.extend(['\\', next]),
                 None => out.push('\\'),
             },

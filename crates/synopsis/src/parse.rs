@@ -384,6 +384,10 @@ impl<'a> Parsed<'a> {
                 .enumerate()
                 .all(|(i, s)| !s.is_required() || self.at[base + i] != 0);
             let fits = left == needed && complete;
+            // A byte array is data; asking for its text would make it a text for every later reader.
+            if word.is_bytes() {
+                break;
+            }
             let Some(option) = word.with_text(|text| {
                 let name = text.strip_prefix('-')?;
                 if dashes && name == "-" {

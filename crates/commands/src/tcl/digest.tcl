@@ -56,7 +56,9 @@ proc ::navis::digestclass {class command method words} {
             } else {
                 set ctx [$command new $digest]
             }
-            namespace eval [namespace qualifiers $name] {}
+            if {[namespace qualifiers $name] ne ""} {
+                namespace eval [namespace qualifiers $name] {}
+            }
             interp alias {} $name {} ::navis::digestobject $command $ctx $name
             return $name
         }

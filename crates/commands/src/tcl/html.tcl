@@ -134,6 +134,6 @@ proc ns_formvalueput {htmlpiece dataname datavalue} {
 }
 
 proc ::navis::addattribute {raw attribute} {
-    set at [expr {[string index $raw end-1] eq "/" ? "end-2" : "end-1"}]
-    return "[string range $raw 0 $at] $attribute[string range $raw ${at}+1 end]"
+    set at [expr {[string length $raw] - ([string index $raw end-1] eq "/" ? 2 : 1)}]
+    return "[string range $raw 0 $at-1] $attribute[string range $raw $at end]"
 }
