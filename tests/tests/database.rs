@@ -30,7 +30,9 @@ fn builder() -> Builder {
 
 #[track_caller]
 fn ok(server: &Server, script: &str) -> String {
-    server.eval(script).unwrap_or_else(|e| panic!("{script}: {e:?}\n{}", server.log()))
+    server
+        .eval(script)
+        .unwrap_or_else(|e| panic!("{script}: {e:?}\n{}", server.log()))
 }
 
 #[track_caller]
@@ -63,7 +65,13 @@ fn queries_give_sets() {
             list [ns_set isnull $row 0] [ns_set isnull $row 1] [ns_set get $row c] [string length [ns_set get $row d]]"),
         "1 0 1.0 2"
     );
-    assert_eq!(ok(&server, "ns_db 0or1row [ns_db gethandle] {select * from people where id = 99}"), "");
+    assert_eq!(
+        ok(
+            &server,
+            "ns_db 0or1row [ns_db gethandle] {select * from people where id = 99}"
+        ),
+        ""
+    );
     assert_eq!(
         ok(&server, "set db [ns_db gethandle]
             list [ns_db exec $db {select name from people where id = 2}] [ns_set keys [set r [ns_db bindrow $db]]] \
@@ -87,11 +95,17 @@ fn failures_name_the_operation_and_keep_the_code() {
     let server = builder().start();
     ok(&server, PEOPLE);
     assert_eq!(
-        fails(&server, "ns_db 1row [ns_db gethandle] {select * from people where id = 99}"),
+        fails(
+            &server,
+            "ns_db 1row [ns_db gethandle] {select * from people where id = 99}"
+        ),
         "Database operation \"1row\" failed (exception NSDB, \"Query did not return a row.\")"
     );
     assert_eq!(
-        fails(&server, "ns_db 0or1row [ns_db gethandle] {select * from people}"),
+        fails(
+            &server,
+            "ns_db 0or1row [ns_db gethandle] {select * from people}"
+        ),
         "Database operation \"0or1row\" failed (exception NSDB, \"Query returned more than one row.\")"
     );
     assert_eq!(
@@ -99,22 +113,49 @@ fn failures_name_the_operation_and_keep_the_code() {
         "Database operation \"dml\" failed (exception NSDB, \"Query was not a DML or DDL command.\")"
     );
     assert_eq!(
-        fails(&server, "ns_db select [ns_db gethandle] {delete from people}"),
+        fails(
+            &server,
+            "ns_db select [ns_db gethandle] {delete from people}"
+        ),
         "Database operation \"select\" failed (exception NSDB, \"Query was not a statement returning rows.\")"
     );
     assert_eq!(
-        ok(&server, "set db [ns_db gethandle]
+        ok(
+            &server,
+            "set db [ns_db gethandle]
             set failed [catch {ns_db dml $db {insert into people(name) values ('Ada')}}]
-            list $failed [ns_db exception $db] [ns_dberrorcode $db] [ns_dberrormsg $db]"),
+            list $failed [ns_db exception $db] [ns_dberrorcode $db] [ns_dberrormsg $db]"
+        ),
         "1 {23505 {UNIQUE constraint failed: people.name}} 23505 {UNIQUE constraint failed: people.name}"
     );
-    assert!(server.log().contains("UNIQUE constraint failed: people.name; SQL: insert"), "{}", server.log());
+    assert!(
+        server
+            .log()
+            .contains("UNIQUE constraint failed: people.name; SQL: insert"),
+        "{}",
+        server.log()
+    );
     // What was not quoted cannot bring a statement of its own.
-    let message = fails(&server, "ns_db dml [ns_db gethandle] {delete from people where id = 0; drop table people}");
+    let message = fails(
+        &server,
+        "ns_db dml [ns_db gethandle] {delete from people where id = 0; drop table people}",
+    );
     assert!(message.contains("several statements"), "{message}");
-    assert_eq!(ok(&server, "ns_set value [ns_db 1row [ns_db gethandle] {select count(*) from people}] 0"), "3");
-    assert_eq!(fails(&server, "ns_db select nsdb7 {select 1}"), "invalid database id:  \"nsdb7\"");
-    assert_eq!(fails(&server, "ns_db gethandle hidden"), "no access to pool: \"hidden\"");
+    assert_eq!(
+        ok(
+            &server,
+            "ns_set value [ns_db 1row [ns_db gethandle] {select count(*) from people}] 0"
+        ),
+        "3"
+    );
+    assert_eq!(
+        fails(&server, "ns_db select nsdb7 {select 1}"),
+        "invalid database id:  \"nsdb7\""
+    );
+    assert_eq!(
+        fails(&server, "ns_db gethandle hidden"),
+        "no access to pool: \"hidden\""
+    );
 }
 
 #[test]
@@ -127,21 +168,45 @@ fn handles_are_given_back_when_a_script_ends() {
         assert_eq!(fails(&server, "ns_db gethandle main 2; error gone"), "gone");
     }
     assert_eq!(
-        ok(&server, "set a [ns_db gethandle]; set b [ns_db gethandle -timeout 1s other]
+        ok(
+            &server,
+            "set a [ns_db gethandle]; set b [ns_db gethandle -timeout 1s other]
             ns_db select $a {select 1}
-            list [ns_db currenthandles] [ns_db poolname $b] [dict get [ns_db stats] main used]"),
+            list [ns_db currenthandles] [ns_db poolname $b] [dict get [ns_db stats] main used]"
+        ),
         "{main {nsdb0 1} other {nsdb1 0}} other 1"
     );
     // The answer is on its way before its thread tidies up.
-    assert_eq!(ok(&server, "while {[dict get [ns_db stats] main used] > 0} { after 1 }; ns_db currenthandles"), "");
+    assert_eq!(
+        ok(
+            &server,
+            "while {[dict get [ns_db stats] main used] > 0} { after 1 }; ns_db currenthandles"
+        ),
+        ""
+    );
     // A second request of one holder could wait for itself.
     let message = fails(&server, "ns_db gethandle; ns_db gethandle");
-    assert!(message.starts_with("could not allocate 1 handle from pool \"main\""), "{message}");
+    assert!(
+        message.starts_with("could not allocate 1 handle from pool \"main\""),
+        "{message}"
+    );
     let message = fails(&server, "ns_db gethandle main 3");
-    assert_eq!(message, "could not allocate 3 handles from pool \"main\": it has 2");
+    assert_eq!(
+        message,
+        "could not allocate 3 handles from pool \"main\": it has 2"
+    );
     // A transaction that was left open is rolled back.
-    ok(&server, "set db [ns_db gethandle]; ns_db dml $db {begin immediate}; ns_db dml $db {delete from people}");
-    assert_eq!(ok(&server, "ns_set value [ns_db 1row [ns_db gethandle] {select count(*) from people}] 0"), "3");
+    ok(
+        &server,
+        "set db [ns_db gethandle]; ns_db dml $db {begin immediate}; ns_db dml $db {delete from people}",
+    );
+    assert_eq!(
+        ok(
+            &server,
+            "ns_set value [ns_db 1row [ns_db gethandle] {select count(*) from people}] 0"
+        ),
+        "3"
+    );
     server.wait_for_log("open transaction; it was rolled back");
 }
 
@@ -157,11 +222,23 @@ fn whoever_waits_for_a_handle_has_it_when_it_comes() {
             }",
         )
         .start();
-    ok(&server, "nsv_unset -nocomplain hold; nsv_set hold tid [ns_thread create hold]
-        while {![nsv_exists hold got]} { after 10 }");
+    ok(
+        &server,
+        "nsv_unset -nocomplain hold; nsv_set hold tid [ns_thread create hold]
+        while {![nsv_exists hold got]} { after 10 }",
+    );
     assert_eq!(ok(&server, "ns_db gethandle -timeout 20ms other"), "");
-    assert_eq!(fails(&server, "ns_db gethandle -timeout -1 other"), "could not allocate 1 handle from pool \"other\"");
-    assert_eq!(ok(&server, "ns_after 0.05 {nsv_set hold go 1}; ns_db gethandle -timeout 10 other"), "nsdb0");
+    assert_eq!(
+        fails(&server, "ns_db gethandle -timeout -1 other"),
+        "could not allocate 1 handle from pool \"other\""
+    );
+    assert_eq!(
+        ok(
+            &server,
+            "ns_after 0.05 {nsv_set hold go 1}; ns_db gethandle -timeout 10 other"
+        ),
+        "nsdb0"
+    );
     ok(&server, "ns_thread wait [nsv_get hold tid]");
 }
 
@@ -184,14 +261,23 @@ fn handles_and_pools_tell_about_themselves() {
         "0 {} 0 1 1"
     );
     assert_eq!(
-        ok(&server, "list [ns_db logminduration] [ns_db logminduration main 10ms] [ns_db logminduration main]"),
+        ok(
+            &server,
+            "list [ns_db logminduration] [ns_db logminduration main 10ms] [ns_db logminduration main]"
+        ),
         "{main 0 other 0} 0.01 0.01"
     );
-    assert_eq!(fails(&server, "ns_db nosuch"), "bad subcommand \"nosuch\": must be 0or1row, 1row, bindrow, bouncepool, \
+    assert_eq!(
+        fails(&server, "ns_db nosuch"),
+        "bad subcommand \"nosuch\": must be 0or1row, 1row, bindrow, bouncepool, \
         cancel, connected, currenthandles, datasource, dbtype, disconnect, dml, driver, exception, exec, flush, gethandle, \
         getrow, info, interpretsqlfile, logminduration, password, poolname, pools, releasehandle, resethandle, rowcount, \
-        select, session_id, setexception, sp_exec, sp_getparams, sp_returncode, sp_setparam, sp_start, stats, user, or verbose");
-    ok(&server, "ns_logctl severity Debug(sql) on; ns_db 1row [ns_db gethandle other] {select 'seen'}");
+        select, session_id, setexception, sp_exec, sp_getparams, sp_returncode, sp_setparam, sp_start, stats, user, or verbose"
+    );
+    ok(
+        &server,
+        "ns_logctl severity Debug(sql) on; ns_db 1row [ns_db gethandle other] {select 'seen'}",
+    );
     server.wait_for_log("select 'seen'");
 }
 
@@ -209,8 +295,11 @@ fn the_library_may_use_databases_and_scripts_may_be_files() {
         .start();
     assert_eq!(ok(&server, "count"), "2");
     assert_eq!(
-        ok(&server, "set f [file tempfile path]; set n [ns_writecsv $f [ns_db gethandle] a]; seek $f 0
-            set text [read $f]; close $f; file delete $path; list $n $text"),
+        ok(
+            &server,
+            "set f [file tempfile path]; set n [ns_writecsv $f [ns_db gethandle] a]; seek $f 0
+            set text [read $f]; close $f; file delete $path; list $n $text"
+        ),
         "2 {\"b\"\n\"x;y\"\n\"z\"\n}"
     );
 }
@@ -223,7 +312,10 @@ fn a_configuration_that_cannot_work_is_told_at_the_start() {
             ns_section ns/db/pools { ns_param main Main }
             ns_section ns/db/pool/main { ns_param driver sqlite; ns_param datasource x.db }
             ns_section ns/server/default/db { ns_param pools main }";
-        let log = match Server::builder().append(&text.replace(from, to)).try_start() {
+        let log = match Server::builder()
+            .append(&text.replace(from, to))
+            .try_start()
+        {
             // The ports are bound before the error is found: somebody may have connected.
             Ok(mut server) => {
                 assert_ne!(server.wait(), Some(0), "{to}: started");
@@ -233,8 +325,20 @@ fn a_configuration_that_cannot_work_is_told_at_the_start() {
         };
         assert!(log.contains(message), "{to}: {log}");
     };
-    wrong("nsdbsqlite", "nsdbfoo", "unknown database driver \"nsdbfoo\"");
-    wrong("driver sqlite;", "driver mysql;", "driver \"mysql\" is not in ns/db/drivers");
+    wrong(
+        "nsdbsqlite",
+        "nsdbfoo",
+        "unknown database driver \"nsdbfoo\"",
+    );
+    wrong(
+        "driver sqlite;",
+        "driver mysql;",
+        "driver \"mysql\" is not in ns/db/drivers",
+    );
     wrong("pools main", "pools maine", "no pool \"maine\"");
-    wrong("datasource x.db", "datasource x.db; ns_param connections none", "connections");
+    wrong(
+        "datasource x.db",
+        "datasource x.db; ns_param connections none",
+        "connections",
+    );
 }

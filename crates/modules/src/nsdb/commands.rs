@@ -209,7 +209,9 @@ impl FromObj for SetId {
         let handle = value.text();
         let found = context(call).sets.borrow().get(&handle);
         found.map(SetId).ok_or_else(|| {
-            TclError::new(format!("no such set: \"{handle}\"")).with_code(&["NS", "NO_SUCH_SET"]).into()
+            TclError::new(format!("no such set: \"{handle}\""))
+                .with_code(&["NS", "NO_SUCH_SET"])
+                .into()
         })
     }
 }
@@ -231,16 +233,25 @@ pub fn database(call: &Call<'_>) -> Result<Arc<Database>, Exit> {
 pub fn allowed(call: &Call<'_>, name: &str) -> Result<Arc<Pool>, Exit> {
     let database = database(call)?;
     let found = database.pools.iter().find(|p| p.plan.name == name);
-    found.cloned().ok_or_else(|| tcl::error(format!("no access to pool: \"{name}\"")))
+    found
+        .cloned()
+        .ok_or_else(|| tcl::error(format!("no access to pool: \"{name}\"")))
 }
 
 fn get_handle(call: &Call<'_>, timeout: Time, name: Option<String>, count: usize) -> Outcome {
     let pool = match name {
         Some(name) => allowed(call, &name)?,
-        None => database(call)?.default.clone().ok_or_else(|| tcl::error("no defaultpool configured"))?,
+        None => database(call)?
+            .default
+            .clone()
+            .ok_or_else(|| tcl::error("no defaultpool configured"))?,
     };
     let handles = Handles::of(call.interp);
-    let owned = handles.list().iter().filter(|(_, h)| Arc::ptr_eq(&h.borrow().loan.pool, &pool)).count();
+    let owned = handles
+        .list()
+        .iter()
+        .filter(|(_, h)| Arc::ptr_eq(&h.borrow().loan.pool, &pool))
+        .count();
     let name = &pool.plan.name;
     let plural = if count == 1 { "handle" } else { "handles" };
     if owned > 0 {
@@ -256,11 +267,23 @@ fn get_handle(call: &Call<'_>, timeout: Time, name: Option<String>, count: usize
         t => Patience::For(t.to_duration()),
     };
     let why = match pool.get(count, patience) {
-        Ok(loans) if count == 1 => return Ok(loans.into_iter().next().map_or_else(Obj::new, |l| handles.enter(l).into())),
-        Ok(loans) => return Ok(Obj::list(loans.into_iter().map(|l| Obj::from(handles.enter(l))))),
+        Ok(loans) if count == 1 => {
+            return Ok(loans
+                .into_iter()
+                .next()
+                .map_or_else(Obj::new, |l| handles.enter(l).into()));
+        }
+        Ok(loans) => {
+            return Ok(Obj::list(
+                loans.into_iter().map(|l| Obj::from(handles.enter(l))),
+            ));
+        }
         // The manual: an empty result when the time was not enough.
         Err(Refused::Timeout) if patience != Patience::Never => {
-            shared::warning!("pool {name}: no {plural} within {} s ({count} wanted)", timeout.decimal());
+            shared::warning!(
+                "pool {name}: no {plural} within {} s ({count} wanted)",
+                timeout.decimal()
+            );
             return Ok(Obj::new());
         }
         Err(Refused::Timeout) => String::new(),
@@ -271,7 +294,9 @@ fn get_handle(call: &Call<'_>, timeout: Time, name: Option<String>, count: usize
             format!(": {}", f.message)
         }
     };
-    Err(tcl::error(format!("could not allocate {count} {plural} from pool \"{name}\"{why}")))
+    Err(tcl::error(format!(
+        "could not allocate {count} {plural} from pool \"{name}\"{why}"
+    )))
 }
 
 fn execute(arg: &HandleArg, operation: &str, sql: &str, want: Want) -> Result<Shape, Exit> {
@@ -311,7 +336,10 @@ fn bind_row(call: &Call<'_>, arg: &HandleArg) -> Outcome {
 }
 
 /// The handle if rows are waiting.
-fn active<'h, 'c>(handle: &'h mut RefMut<'c, Handle>, operation: &str) -> Result<&'h mut RefMut<'c, Handle>, Exit> {
+fn active<'h, 'c>(
+    handle: &'h mut RefMut<'c, Handle>,
+    operation: &str,
+) -> Result<&'h mut RefMut<'c, Handle>, Exit> {
     if handle.active {
         return Ok(handle);
     }
@@ -389,17 +417,26 @@ fn reset(arg: &HandleArg) -> Result<(), Exit> {
 }
 
 fn row_count(arg: &HandleArg) -> u64 {
-    arg.handle.borrow_mut().loan.session().map_or(0, |s| s.row_count())
+    arg.handle
+        .borrow_mut()
+        .loan
+        .session()
+        .map_or(0, |s| s.row_count())
 }
 
 fn exception(arg: &HandleArg) -> Vec<String> {
     let handle = arg.handle.borrow();
-    vec![handle.exception.code.clone(), handle.exception.message.clone()]
+    vec![
+        handle.exception.code.clone(),
+        handle.exception.message.clone(),
+    ]
 }
 
 fn set_exception(arg: &HandleArg, code: String, message: String) -> Result<(), Exit> {
     if code.chars().count() > 5 {
-        return Err(tcl::error(format!("code \"{code}\" more than 5 characters")));
+        return Err(tcl::error(format!(
+            "code \"{code}\" more than 5 characters"
+        )));
     }
     arg.handle.borrow_mut().exception = Failure { code, message };
     Ok(())
@@ -441,14 +478,22 @@ fn verbose(arg: &HandleArg, enabled: Option<bool>) -> bool {
 }
 
 fn log_min_duration(call: &Call<'_>, name: Option<String>, limit: Option<Interval>) -> Outcome {
-    let value = |p: &Pool| Obj::from(Time::from_micros(p.log_min_duration.load(Ordering::Relaxed)).decimal());
+    let value = |p: &Pool| {
+        Obj::from(Time::from_micros(p.log_min_duration.load(Ordering::Relaxed)).decimal())
+    };
     let Some(name) = name else {
         let database = database(call)?;
-        return Ok(Obj::dict(database.pools.iter().map(|p| (Obj::from(p.plan.name.as_str()), value(p)))));
+        return Ok(Obj::dict(
+            database
+                .pools
+                .iter()
+                .map(|p| (Obj::from(p.plan.name.as_str()), value(p))),
+        ));
     };
     let pool = allowed(call, &name)?;
     if let Some(Interval(limit)) = limit {
-        pool.log_min_duration.store(limit.micros(), Ordering::Relaxed);
+        pool.log_min_duration
+            .store(limit.micros(), Ordering::Relaxed);
     }
     Ok(value(&pool))
 }
@@ -464,7 +509,11 @@ fn current_handles(call: &Call<'_>) -> Outcome {
             None => pools.push((pool.clone(), pair.to_vec())),
         }
     }
-    Ok(Obj::dict(pools.into_iter().map(|(p, list)| (Obj::from(p), Obj::list(list)))))
+    Ok(Obj::dict(
+        pools
+            .into_iter()
+            .map(|(p, list)| (Obj::from(p), Obj::list(list))),
+    ))
 }
 
 fn stats(call: &Call<'_>) -> Outcome {
@@ -472,7 +521,10 @@ fn stats(call: &Call<'_>) -> Outcome {
     let one = |p: &Arc<Pool>| {
         let count = |c: &std::sync::atomic::AtomicU64| Obj::from(c.load(Ordering::Relaxed));
         let time = |c: &std::sync::atomic::AtomicU64| {
-            Obj::from(format!("{:.6}", c.load(Ordering::Relaxed) as f64 / 1_000_000.0))
+            Obj::from(format!(
+                "{:.6}",
+                c.load(Ordering::Relaxed) as f64 / 1_000_000.0
+            ))
         };
         let (used, open) = p.usage();
         let pairs = [
@@ -484,7 +536,10 @@ fn stats(call: &Call<'_>) -> Outcome {
             ("waittime", time(&p.stats.wait_time)),
             ("sqltime", time(&p.stats.sql_time)),
         ];
-        (Obj::from(p.plan.name.as_str()), Obj::dict(pairs.map(|(k, v)| (Obj::from(k), v))))
+        (
+            Obj::from(p.plan.name.as_str()),
+            Obj::dict(pairs.map(|(k, v)| (Obj::from(k), v))),
+        )
     };
     Ok(Obj::dict(database.pools.iter().map(one)))
 }

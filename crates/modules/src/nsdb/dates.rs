@@ -6,7 +6,18 @@ use tcl::{Exit, Obj, Outcome};
 use super::commands::database;
 
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
 ];
 
 commands! { TABLE(call):
@@ -62,7 +73,11 @@ commands! { TABLE(call):
 
 fn whole(text: &str, max: u32) -> Option<u32> {
     let plain = !text.is_empty() && text.len() <= 4 && text.bytes().all(|b| b.is_ascii_digit());
-    if plain { text.parse().ok().filter(|n| *n <= max) } else { None }
+    if plain {
+        text.parse().ok().filter(|n| *n <= max)
+    } else {
+        None
+    }
 }
 
 fn build_date(month: &str, day: &str, year: &str) -> Result<String, Exit> {
@@ -70,8 +85,14 @@ fn build_date(month: &str, day: &str, year: &str) -> Result<String, Exit> {
         return Ok(String::new());
     }
     let wrong = || tcl::error(format!("Invalid date: {month} {day} {year}"));
-    let named = MONTHS.iter().position(|m| *m == month).and_then(|i| u32::try_from(i + 1).ok());
-    let m = named.or_else(|| whole(month, 12)).filter(|m| *m > 0).ok_or_else(wrong)?;
+    let named = MONTHS
+        .iter()
+        .position(|m| *m == month)
+        .and_then(|i| u32::try_from(i + 1).ok());
+    let m = named
+        .or_else(|| whole(month, 12))
+        .filter(|m| *m > 0)
+        .ok_or_else(wrong)?;
     let y = whole(year, 9999).ok_or_else(wrong)?;
     let leap = y % 4 == 0 && (y % 100 != 0 || y % 400 == 0);
     let days = match m {
@@ -96,7 +117,10 @@ fn build_time(time: &str, ampm: &str) -> Result<String, Exit> {
         _ => return Err(wrong()),
     };
     let hour = whole(hour, 12).filter(|h| *h > 0).ok_or_else(wrong)?;
-    let (minute, second) = (whole(minute, 59).ok_or_else(wrong)?, whole(second, 59).ok_or_else(wrong)?);
+    let (minute, second) = (
+        whole(minute, 59).ok_or_else(wrong)?,
+        whole(second, 59).ok_or_else(wrong)?,
+    );
     let hour = match ampm {
         "AM" => hour % 12,
         "PM" => hour % 12 + 12,
@@ -108,21 +132,39 @@ fn build_time(time: &str, ampm: &str) -> Result<String, Exit> {
 fn build_stamp(month: &str, day: &str, year: &str, time: &str, ampm: &str) -> Result<String, Exit> {
     let date = build_date(month, day, year)?;
     let time = build_time(time, ampm)?;
-    if date.is_empty() || time.is_empty() { Ok(String::new()) } else { Ok(format!("{date} {time}")) }
+    if date.is_empty() || time.is_empty() {
+        Ok(String::new())
+    } else {
+        Ok(format!("{date} {time}"))
+    }
 }
 
 fn parse_date(opt: &str, date: &str) -> Result<String, Exit> {
     let wrong = || tcl::error(format!("Invalid date: {date}"));
-    let parts: Vec<&str> = date.split(' ').next().unwrap_or_default().split('-').collect();
-    let number = |i: usize, max: u32| parts.get(i).and_then(|p| whole(p, max)).filter(|n| i == 0 || *n > 0);
+    let parts: Vec<&str> = date
+        .split(' ')
+        .next()
+        .unwrap_or_default()
+        .split('-')
+        .collect();
+    let number = |i: usize, max: u32| {
+        parts
+            .get(i)
+            .and_then(|p| whole(p, max))
+            .filter(|n| i == 0 || *n > 0)
+    };
     match opt {
         "month" => {
             let month = number(1, 12).ok_or_else(wrong)?;
             Ok(MONTHS[month as usize - 1].to_owned())
         }
         "day" => number(2, 31).map(|d| d.to_string()).ok_or_else(wrong),
-        "year" => number(0, 9999).map(|_| parts[0].to_owned()).ok_or_else(wrong),
-        _ => Err(tcl::error(format!("Unknown option \"{opt}\": should be year, month or day"))),
+        "year" => number(0, 9999)
+            .map(|_| parts[0].to_owned())
+            .ok_or_else(wrong),
+        _ => Err(tcl::error(format!(
+            "Unknown option \"{opt}\": should be year, month or day"
+        ))),
     }
 }
 
@@ -136,17 +178,22 @@ fn parse_time(opt: &str, time: &str) -> Result<String, Exit> {
     match opt {
         "time" => Ok(format!("{clock}:{rest}")),
         "ampm" => Ok(if hour < 12 { "AM" } else { "PM" }.to_owned()),
-        _ => Err(tcl::error(format!("Unknown option \"{opt}\": should be time or ampm"))),
+        _ => Err(tcl::error(format!(
+            "Unknown option \"{opt}\": should be time or ampm"
+        ))),
     }
 }
 
 fn parse_stamp(opt: &str, stamp: &str) -> Result<String, Exit> {
-    let (date, time) =
-        stamp.split_once(' ').ok_or_else(|| tcl::error(format!("Invalid timestamp: {stamp}")))?;
+    let (date, time) = stamp
+        .split_once(' ')
+        .ok_or_else(|| tcl::error(format!("Invalid timestamp: {stamp}")))?;
     match opt {
         "month" | "day" | "year" => parse_date(opt, date),
         "time" | "ampm" => parse_time(opt, time),
-        _ => Err(tcl::error(format!("Unknown option \"{opt}\": should be month, day, year, time or ampm"))),
+        _ => Err(tcl::error(format!(
+            "Unknown option \"{opt}\": should be month, day, year, time or ampm"
+        ))),
     }
 }
 
@@ -158,8 +205,14 @@ fn local_stamp() -> String {
 fn write_csv(call: &Call<'_>, channel: &Obj, db: &Obj, table: &str, header: bool) -> Outcome {
     let words = |list: &[&Obj]| list.iter().map(|w| (*w).clone()).collect::<Vec<Obj>>();
     let invoke = |list: &[&Obj]| call.interp.call(&words(list));
-    let [ns_db, select, getrow, ns_set, puts] = ["::ns_db", "select", "getrow", "::ns_set", "::puts"].map(Obj::from);
-    let row = invoke(&[&ns_db, &select, db, &Obj::from(format!("select * from {table}"))])?;
+    let [ns_db, select, getrow, ns_set, puts] =
+        ["::ns_db", "select", "getrow", "::ns_set", "::puts"].map(Obj::from);
+    let row = invoke(&[
+        &ns_db,
+        &select,
+        db,
+        &Obj::from(format!("select * from {table}")),
+    ])?;
     let write = |what: &str| -> Outcome<()> {
         let fields = invoke(&[&ns_set, &Obj::from(what), &row])?.elements()?;
         let line: Vec<String> = fields.iter().map(|f| f.with_text(csv_field)).collect();

@@ -9,7 +9,10 @@ pub struct Failure {
 
 impl Failure {
     pub fn new(code: &str, message: impl Into<String>) -> Failure {
-        Failure { code: code.to_owned(), message: message.into() }
+        Failure {
+            code: code.to_owned(),
+            message: message.into(),
+        }
     }
 
     /// A failure that the commands found, not the database.

@@ -38,7 +38,10 @@ impl Handle {
     ) -> Result<R, Exit> {
         let began = Instant::now();
         let not_open = || Failure::new("08003", "not connected");
-        let result = self.loan.connect().and_then(|()| self.loan.session().ok_or_else(not_open).and_then(work));
+        let result = self
+            .loan
+            .connect()
+            .and_then(|()| self.loan.session().ok_or_else(not_open).and_then(work));
         if let Some(sql) = sql {
             self.account(sql, began);
         }
@@ -58,8 +61,16 @@ impl Handle {
         if i64::try_from(time.as_micros()).unwrap_or(i64::MAX) < least {
             return;
         }
-        let severity = if self.verbose { shared::log::NOTICE } else { log };
-        let text = format_args!("pool {} duration {:.6} secs: '{sql}'", pool.plan.name, time.as_secs_f64());
+        let severity = if self.verbose {
+            shared::log::NOTICE
+        } else {
+            log
+        };
+        let text = format_args!(
+            "pool {} duration {:.6} secs: '{sql}'",
+            pool.plan.name,
+            time.as_secs_f64()
+        );
         shared::log::write(severity, text);
     }
 
@@ -69,7 +80,12 @@ impl Handle {
         let plan = &self.loan.pool.plan;
         if plan.log_sql_errors {
             let sql = sql.map(|s| format!("; SQL: {s}")).unwrap_or_default();
-            shared::error!("pool {}: {operation} failed ({}): {}{sql}", plan.name, failure.code, failure.message);
+            shared::error!(
+                "pool {}: {operation} failed ({}): {}{sql}",
+                plan.name,
+                failure.code,
+                failure.message
+            );
         }
         let text = format!(
             "Database operation \"{operation}\" failed (exception {}, \"{}\")",
@@ -99,9 +115,17 @@ impl Handles {
     /// Takes a handle in and gives its name, the lowest free number.
     pub fn enter(&self, loan: Loan) -> String {
         let mut map = self.map.borrow_mut();
-        let number = (0..).zip(map.keys()).find(|(i, k)| i != *k).map_or(map.len() as u64, |(i, _)| i);
+        let number = (0..)
+            .zip(map.keys())
+            .find(|(i, k)| i != *k)
+            .map_or(map.len() as u64, |(i, _)| i);
         let verbose = loan.pool.verbose.load(Ordering::Relaxed);
-        let handle = Handle { loan, exception: Failure::default(), active: false, verbose };
+        let handle = Handle {
+            loan,
+            exception: Failure::default(),
+            active: false,
+            verbose,
+        };
         map.insert(number, Rc::new(RefCell::new(handle)));
         format!("nsdb{number}")
     }
@@ -124,7 +148,11 @@ impl Handles {
 
     /// Names and handles, in the order of the names.
     pub fn list(&self) -> Vec<(String, Rc<RefCell<Handle>>)> {
-        self.map.borrow().iter().map(|(n, h)| (format!("nsdb{n}"), Rc::clone(h))).collect()
+        self.map
+            .borrow()
+            .iter()
+            .map(|(n, h)| (format!("nsdb{n}"), Rc::clone(h)))
+            .collect()
     }
 }
 

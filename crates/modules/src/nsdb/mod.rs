@@ -98,11 +98,18 @@ fn prepare(loading: &Loading<'_>) -> Result<(), String> {
     severity();
     let pools = pools(loading.process)?;
     for server in servers(loading) {
-        let section = loading.process.config.read().section_or_empty(&server.section("db"));
+        let section = loading
+            .process
+            .config
+            .read()
+            .section_or_empty(&server.section("db"));
         let settings = ServerSettings::read(&section).map_err(problems)?;
         let wanted = settings.pools.unwrap_or_default();
         let mut allowed = Vec::new();
-        for name in wanted.split(|c: char| c == ',' || c.is_whitespace()).filter(|n| !n.is_empty()) {
+        for name in wanted
+            .split(|c: char| c == ',' || c.is_whitespace())
+            .filter(|n| !n.is_empty())
+        {
             if name == "*" {
                 allowed.clone_from(&pools);
                 break;
@@ -110,8 +117,13 @@ fn prepare(loading: &Loading<'_>) -> Result<(), String> {
             allowed.push(named(&pools, name, &section.name)?);
         }
         let default = settings.defaultpool.filter(|n| !n.is_empty());
-        let default = default.map(|n| named(&allowed, &n, &section.name)).transpose()?;
-        server.extensions.get_or(|| Database { pools: allowed, default });
+        let default = default
+            .map(|n| named(&allowed, &n, &section.name))
+            .transpose()?;
+        server.extensions.get_or(|| Database {
+            pools: allowed,
+            default,
+        });
     }
     Ok(())
 }
@@ -136,10 +148,17 @@ fn start(loading: &Loading<'_>) -> Result<(), String> {
 }
 
 fn named(pools: &[Arc<Pool>], name: &str, section: &str) -> Result<Arc<Pool>, String> {
-    pools.iter().find(|p| p.plan.name == name).cloned().ok_or_else(|| {
-        let known: Vec<&str> = pools.iter().map(|p| p.plan.name.as_str()).collect();
-        format!("section {section}: no pool \"{name}\"; pools are {}", known.join(", "))
-    })
+    pools
+        .iter()
+        .find(|p| p.plan.name == name)
+        .cloned()
+        .ok_or_else(|| {
+            let known: Vec<&str> = pools.iter().map(|p| p.plan.name.as_str()).collect();
+            format!(
+                "section {section}: no pool \"{name}\"; pools are {}",
+                known.join(", ")
+            )
+        })
 }
 
 /// The pools of `ns/db/pools`, made when the first server asks for them.
@@ -156,14 +175,22 @@ fn pools(process: &Arc<Process>) -> Result<Vec<Arc<Pool>>, String> {
         let section = config.section_or_empty(&format!("ns/db/pool/{}", listed.key));
         let s = PoolSettings::read(&section).map_err(problems)?;
         let driver_name = s.driver.unwrap_or_default();
-        let driver = drivers.iter().find(|(n, _)| *n == driver_name).map(|(_, d)| Arc::clone(d)).ok_or_else(|| {
-            let known: Vec<&str> = drivers.iter().map(|(n, _)| n.as_str()).collect();
-            format!(
-                "section {}: driver \"{driver_name}\" is not in ns/db/drivers; there are {}",
-                section.name,
-                if known.is_empty() { "none".to_owned() } else { known.join(", ") }
-            )
-        })?;
+        let driver = drivers
+            .iter()
+            .find(|(n, _)| *n == driver_name)
+            .map(|(_, d)| Arc::clone(d))
+            .ok_or_else(|| {
+                let known: Vec<&str> = drivers.iter().map(|(n, _)| n.as_str()).collect();
+                format!(
+                    "section {}: driver \"{driver_name}\" is not in ns/db/drivers; there are {}",
+                    section.name,
+                    if known.is_empty() {
+                        "none".to_owned()
+                    } else {
+                        known.join(", ")
+                    }
+                )
+            })?;
         let source = Source {
             datasource: s.datasource.unwrap_or_default(),
             user: s.user.unwrap_or_default(),
@@ -193,12 +220,21 @@ fn drivers(section: &server::config::Section) -> Result<Vec<(String, Arc<dyn Dri
     let mut drivers: Vec<(String, Arc<dyn Driver>)> = Vec::new();
     for p in &section.params {
         let place = p.place.clone();
-        let entry =
-            server::module::Configured { name: p.key.clone(), file: p.value.clone(), server: None, place };
+        let entry = server::module::Configured {
+            name: p.key.clone(),
+            file: p.value.clone(),
+            server: None,
+            place,
+        };
         let driver: Arc<dyn Driver> = match entry.implementation().as_str() {
-            "nsdbsqlite" | "nssqlite3" | "nssqlite" | "sqlite" | "sqlite3" => Arc::new(sqlite::Sqlite::default()),
+            "nsdbsqlite" | "nssqlite3" | "nssqlite" | "sqlite" | "sqlite3" => {
+                Arc::new(sqlite::Sqlite::default())
+            }
             _ => {
-                return Err(format!("{}: unknown database driver \"{}\"; there is nsdbsqlite", p.place, p.value));
+                return Err(format!(
+                    "{}: unknown database driver \"{}\"; there is nsdbsqlite",
+                    p.place, p.value
+                ));
             }
         };
         drivers.push((p.key.clone(), driver));
@@ -212,12 +248,21 @@ fn watch(process: &Arc<Process>, pool: &Arc<Pool>, interval: Duration) {
         let checked = Arc::clone(pool);
         let what = format!("nsdb checkinterval {}", pool.plan.name);
         let job = Arc::new(move |_: &server::schedule::EventInfo| checked.close_stale());
-        process.scheduler().every(interval, EventOptions::default(), &what, job);
+        process
+            .scheduler()
+            .every(interval, EventOptions::default(), &what, job);
     }
     let closed = Arc::clone(pool);
-    process.hooks.add(Moment::Exit, format!("nsdb pool {}", pool.plan.name), move || closed.close());
+    process.hooks.add(
+        Moment::Exit,
+        format!("nsdb pool {}", pool.plan.name),
+        move || closed.close(),
+    );
 }
 
 fn problems(list: Vec<synopsis::ParamProblem>) -> String {
-    list.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    list.iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("\n")
 }

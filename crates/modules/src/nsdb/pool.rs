@@ -108,10 +108,15 @@ impl Pool {
         let free = (0..plan.connections).map(|_| Slot::default()).collect();
         Arc::new(Pool {
             plan,
-            log_min_duration: AtomicI64::new(i64::try_from(log_min_duration.as_micros()).unwrap_or(i64::MAX)),
+            log_min_duration: AtomicI64::new(
+                i64::try_from(log_min_duration.as_micros()).unwrap_or(i64::MAX),
+            ),
             verbose: AtomicBool::new(verbose),
             stats: Stats::default(),
-            state: Mutex::new(State { free, ..State::default() }),
+            state: Mutex::new(State {
+                free,
+                ..State::default()
+            }),
             changed: Condvar::new(),
         })
     }
@@ -124,14 +129,22 @@ impl Pool {
         let began = Instant::now();
         self.stats.gets.fetch_add(1, Ordering::Relaxed);
         let result = self.reserve(count, patience, began).and_then(|mut loans| {
-            loans.iter_mut().try_for_each(Loan::connect).map_err(Refused::Failed)?;
+            loans
+                .iter_mut()
+                .try_for_each(Loan::renew)
+                .map_err(Refused::Failed)?;
             Ok(loans)
         });
         add_micros(&self.stats.wait_time, began.elapsed());
         result
     }
 
-    fn reserve(self: &Arc<Self>, count: usize, patience: Patience, began: Instant) -> Result<Vec<Loan>, Refused> {
+    fn reserve(
+        self: &Arc<Self>,
+        count: usize,
+        patience: Patience,
+        began: Instant,
+    ) -> Result<Vec<Loan>, Refused> {
         if count > self.plan.connections {
             return Err(Refused::TooMany);
         }
@@ -140,7 +153,9 @@ impl Pool {
         state.tickets += 1;
         state.queue.push_back(ticket);
         let mut refused = None;
-        while refused.is_none() && !(state.queue.front() == Some(&ticket) && state.free.len() >= count) {
+        while refused.is_none()
+            && !(state.queue.front() == Some(&ticket) && state.free.len() >= count)
+        {
             refused = match patience {
                 _ if state.closed => Some(Refused::Closed),
                 Patience::Never => Some(Refused::Timeout),
@@ -148,13 +163,15 @@ impl Pool {
                     self.changed.wait(&mut state);
                     None
                 }
-                Patience::For(time) => match time.checked_sub(began.elapsed()).filter(|t| !t.is_zero()) {
-                    Some(left) => {
-                        self.changed.wait_for(&mut state, left);
-                        None
+                Patience::For(time) => {
+                    match time.checked_sub(began.elapsed()).filter(|t| !t.is_zero()) {
+                        Some(left) => {
+                            self.changed.wait_for(&mut state, left);
+                            None
+                        }
+                        None => Some(Refused::Timeout),
                     }
-                    None => Some(Refused::Timeout),
-                },
+                }
             };
         }
         state.queue.retain(|t| *t != ticket);
@@ -182,7 +199,10 @@ impl Pool {
         let mut state = self.state.lock();
         let generation = state.generation;
         let stale = |slot: &mut Slot| {
-            let old = slot.link.as_ref().is_some_and(|l| self.is_stale(&l.stamp, generation, true));
+            let old = slot
+                .link
+                .as_ref()
+                .is_some_and(|l| self.is_stale(&l.stamp, generation, true));
             if old { slot.link.take() } else { None }
         };
         let gone: Vec<Link> = state.free.iter_mut().filter_map(stale).collect();
@@ -241,19 +261,36 @@ impl Pool {
 }
 
 impl Loan {
-    /// Opens the connection unless it is open.
+    /// Opens the connection unless it is open and young enough.
+    fn renew(&mut self) -> Result<(), Failure> {
+        let generation = self.pool.state.lock().generation;
+        if self
+            .open
+            .as_ref()
+            .is_some_and(|(_, stamp)| self.pool.is_stale(stamp, generation, true))
+        {
+            self.open = None;
+        }
+        self.connect()
+    }
+
+    /// Opens the connection unless it is open. Whatever its age: it may be in the middle of a transaction.
     ///
     /// # Errors
     /// What the database says.
     pub fn connect(&mut self) -> Result<(), Failure> {
-        let generation = self.pool.state.lock().generation;
-        if self.open.as_ref().is_some_and(|(_, stamp)| self.pool.is_stale(stamp, generation, true)) {
-            self.open = None;
-        }
         if self.open.is_none() {
+            let generation = self.pool.state.lock().generation;
             let now = Instant::now();
-            let stamp = Stamp { opened: now, used: now, generation };
-            self.open = Some((self.pool.plan.driver.open(&self.pool.plan.source)?.take(), stamp));
+            let stamp = Stamp {
+                opened: now,
+                used: now,
+                generation,
+            };
+            self.open = Some((
+                self.pool.plan.driver.open(&self.pool.plan.source)?.take(),
+                stamp,
+            ));
         }
         Ok(())
     }
@@ -296,7 +333,10 @@ impl Drop for Loan {
 }
 
 pub fn add_micros(counter: &AtomicU64, time: Duration) {
-    counter.fetch_add(u64::try_from(time.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    counter.fetch_add(
+        u64::try_from(time.as_micros()).unwrap_or(u64::MAX),
+        Ordering::Relaxed,
+    );
 }
 
 #[cfg(test)]
@@ -311,7 +351,10 @@ mod tests {
             description: String::new(),
             driver_name: "sqlite".into(),
             driver: Arc::new(Sqlite::default()),
-            source: Source { datasource: ":memory:".into(), ..Source::default() },
+            source: Source {
+                datasource: ":memory:".into(),
+                ..Source::default()
+            },
             connections,
             max_idle: Duration::from_secs(60),
             max_open: Duration::from_secs(60),
@@ -324,7 +367,10 @@ mod tests {
     fn all_handles_or_none() {
         let pool = pool(3);
         let one = pool.get(1, Patience::Never).expect("three are free");
-        assert_eq!(pool.get(3, Patience::For(Duration::from_millis(5))).err(), Some(Refused::Timeout));
+        assert_eq!(
+            pool.get(3, Patience::For(Duration::from_millis(5))).err(),
+            Some(Refused::Timeout)
+        );
         assert_eq!(pool.get(4, Patience::Forever).err(), Some(Refused::TooMany));
         assert_eq!(pool.usage(), (1, 0));
         drop(one);
@@ -366,7 +412,10 @@ mod tests {
         pool.bounce();
         assert_eq!(id(&pool).as_deref(), Some("2"));
         let mut held = pool.get(1, Patience::Never).expect("free").remove(0);
-        held.session().expect("open").run("begin", Want::Nothing).expect("begins");
+        held.session()
+            .expect("open")
+            .run("begin", Want::Nothing)
+            .expect("begins");
         pool.bounce();
         drop(held);
         assert_eq!(id(&pool).as_deref(), Some("3"));

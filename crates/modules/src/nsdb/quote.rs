@@ -51,12 +51,19 @@ fn quote_value(value: &str, column: ColumnType) -> String {
 }
 
 fn quote_list(list: &[Obj], column: ColumnType) -> String {
-    let quoted: Vec<String> = list.iter().map(|v| v.with_text(|v| quote_value(v, column))).collect();
+    let quoted: Vec<String> = list
+        .iter()
+        .map(|v| v.with_text(|v| quote_value(v, column)))
+        .collect();
     quoted.join(",")
 }
 
 fn quote_name(name: String) -> String {
-    if name.contains(' ') { format!("\"{}\"", name.replace('"', "\"\"")) } else { name }
+    if name.contains(' ') {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    } else {
+        name
+    }
 }
 
 fn unquote_list(text: &str) -> Result<Vec<String>, Exit> {

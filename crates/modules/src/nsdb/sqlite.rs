@@ -43,11 +43,21 @@ impl Driver for Sqlite {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_EXRESCODE;
         if source.datasource.is_empty() {
-            return Err(Failure::new("08001", "the datasource of an SQLite pool is the path of the database file"));
+            return Err(Failure::new(
+                "08001",
+                "the datasource of an SQLite pool is the path of the database file",
+            ));
         }
-        let connection = rusqlite::Connection::open_with_flags(Path::new(&source.datasource), flags)
-            .map_err(|e| Failure { message: format!("{}: {e}", source.datasource), ..failure(&e) })?;
-        connection.busy_timeout(BUSY_TIMEOUT).map_err(|e| failure(&e))?;
+        let connection =
+            rusqlite::Connection::open_with_flags(Path::new(&source.datasource), flags).map_err(
+                |e| Failure {
+                    message: format!("{}: {e}", source.datasource),
+                    ..failure(&e)
+                },
+            )?;
+        connection
+            .busy_timeout(BUSY_TIMEOUT)
+            .map_err(|e| failure(&e))?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         let serial = self.serial.fetch_add(1, Ordering::Relaxed) + 1;
         Ok(Box::new(Parked { connection, serial }))
@@ -116,12 +126,15 @@ impl Window {
 }
 
 /// Reads rows into `window` until it is full. True if there may be more; then the statement stands on its last row.
-fn fill(statement: &mut CachedStatement<'_>, columns: usize, window: &mut Window) -> Result<bool, rusqlite::Error> {
+fn fill(statement: &mut CachedStatement<'_>, window: &mut Window) -> Result<bool, rusqlite::Error> {
     window.clear();
     let mut rows = statement.raw_query();
     while window.text.len() < WINDOW_BYTES && window.cells.len() < WINDOW_BYTES / 16 {
-        let Some(row) = rows.next()? else { return Ok(false) };
-        for column in 0..columns {
+        let Some(row) = rows.next()? else {
+            return Ok(false);
+        };
+        // Asked for now: a compiled statement learns with its first row that a table has got another column.
+        for column in 0..row.as_ref().column_count() {
             let value = row.get_ref(column)?;
             let end = write_value(&mut window.text, value).then_some(window.text.len());
             window.cells.push(end);
@@ -136,7 +149,14 @@ impl Session for Open {
     fn run(&mut self, sql: &str, want: Want) -> Result<Shape, Failure> {
         self.flush();
         self.rows = 0;
-        let Open { cell, columns, window, rows, .. } = self;
+        check(sql)?;
+        let Open {
+            cell,
+            columns,
+            window,
+            rows,
+            ..
+        } = self;
         cell.with_dependent_mut(|connection, running| {
             let mut statement = connection.prepare_cached(sql).map_err(|e| failure(&e))?;
             let width = statement.column_count();
@@ -155,12 +175,17 @@ impl Session for Open {
                 let mut result = statement.raw_query();
                 while result.next().map_err(|e| failure(&e))?.is_some() {}
                 drop(result);
-                *rows = if connection.total_changes() == before { 0 } else { connection.changes() };
+                *rows = if connection.total_changes() == before {
+                    0
+                } else {
+                    connection.changes()
+                };
                 return Ok(Shape::Done);
             }
+            let more = fill(&mut statement, window).map_err(|e| failure(&e))?;
             columns.clear();
-            columns.extend(statement.column_names().into_iter().map(str::to_owned));
-            if fill(&mut statement, width, window).map_err(|e| failure(&e))? {
+            columns.extend(statement.column_names().map(str::to_owned));
+            if more {
                 running.0 = Some(statement);
             }
             Ok(Shape::Rows)
@@ -170,7 +195,11 @@ impl Session for Open {
     fn run_script(&mut self, script: &str) -> Result<(), Failure> {
         self.flush();
         self.rows = 0;
-        self.cell.borrow_owner().execute_batch(script).map_err(|e| failure(&e))
+        check(script)?;
+        self.cell
+            .borrow_owner()
+            .execute_batch(script)
+            .map_err(|e| failure(&e))
     }
 
     fn columns(&self) -> &[String] {
@@ -182,8 +211,10 @@ impl Session for Open {
         if self.window.is_empty() {
             let window = &mut self.window;
             self.cell.with_dependent_mut(|_, running| {
-                let Some(statement) = &mut running.0 else { return Ok(()) };
-                let more = fill(statement, width, window);
+                let Some(statement) = &mut running.0 else {
+                    return Ok(());
+                };
+                let more = fill(statement, window);
                 if !matches!(more, Ok(true)) {
                     running.0 = None;
                 }
@@ -225,7 +256,9 @@ impl Session for Open {
         if connection.is_autocommit() {
             return Ok(false);
         }
-        connection.execute_batch("rollback").map_err(|e| failure(&e))?;
+        connection
+            .execute_batch("rollback")
+            .map_err(|e| failure(&e))?;
         Ok(true)
     }
 
@@ -243,8 +276,22 @@ impl Session for Open {
 
     fn park(mut self: Box<Self>) -> Box<dyn Connection> {
         self.flush();
-        Box::new(Parked { serial: self.serial, connection: self.cell.into_owner() })
+        Box::new(Parked {
+            serial: self.serial,
+            connection: self.cell.into_owner(),
+        })
     }
+}
+
+/// SQLite takes a NUL for the end of the text: what stands behind it, perhaps half of a condition, would be ignored.
+fn check(sql: &str) -> Result<(), Failure> {
+    if sql.contains('\0') {
+        return Err(Failure::new(
+            "22021",
+            "a statement must not contain the character NUL",
+        ));
+    }
+    Ok(())
 }
 
 /// A statement that only reads rows, by its first word. Others return rows besides what they do (`returning`, pragmas).
@@ -252,27 +299,38 @@ fn is_query(sql: &str) -> bool {
     let mut rest = sql.trim_start();
     loop {
         if let Some(comment) = rest.strip_prefix("--") {
-            rest = comment.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
+            rest = comment
+                .split_once('\n')
+                .map_or("", |(_, rest)| rest)
+                .trim_start();
         } else if let Some(comment) = rest.strip_prefix("/*") {
-            rest = comment.split_once("*/").map_or("", |(_, rest)| rest).trim_start();
+            rest = comment
+                .split_once("*/")
+                .map_or("", |(_, rest)| rest)
+                .trim_start();
         } else {
             break;
         }
     }
     let word: String = rest.chars().take_while(char::is_ascii_alphabetic).collect();
-    ["select", "values", "explain"].iter().any(|w| word.eq_ignore_ascii_case(w))
+    ["select", "values", "explain"]
+        .iter()
+        .any(|w| word.eq_ignore_ascii_case(w))
 }
 
 fn failure(error: &rusqlite::Error) -> Failure {
     match error {
-        rusqlite::Error::MultipleStatement => {
-            Failure::new("42601", "several statements in one command; ns_db interpretsqlfile runs scripts")
-        }
+        rusqlite::Error::MultipleStatement => Failure::new(
+            "42601",
+            "several statements in one command; ns_db interpretsqlfile runs scripts",
+        ),
         rusqlite::Error::SqliteFailure(code, message) => {
             let message = message.clone().unwrap_or_else(|| error.to_string());
             Failure::new(state(code, &message), message)
         }
-        rusqlite::Error::SqlInputError { error, msg, .. } => Failure::new(state(error, msg), msg.clone()),
+        rusqlite::Error::SqlInputError { error, msg, .. } => {
+            Failure::new(state(error, msg), msg.clone())
+        }
         other => Failure::new("HY000", other.to_string()),
     }
 }
@@ -281,7 +339,9 @@ fn failure(error: &rusqlite::Error) -> Failure {
 fn state(error: &rusqlite::ffi::Error, message: &str) -> &'static str {
     use rusqlite::ffi;
     match error.extended_code {
-        ffi::SQLITE_CONSTRAINT_UNIQUE | ffi::SQLITE_CONSTRAINT_PRIMARYKEY | ffi::SQLITE_CONSTRAINT_ROWID => "23505",
+        ffi::SQLITE_CONSTRAINT_UNIQUE
+        | ffi::SQLITE_CONSTRAINT_PRIMARYKEY
+        | ffi::SQLITE_CONSTRAINT_ROWID => "23505",
         ffi::SQLITE_CONSTRAINT_NOTNULL => "23502",
         ffi::SQLITE_CONSTRAINT_FOREIGNKEY => "23503",
         ffi::SQLITE_CONSTRAINT_CHECK => "23514",
@@ -298,7 +358,9 @@ fn state(error: &rusqlite::ffi::Error, message: &str) -> &'static str {
             ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied => "42501",
             ErrorCode::TypeMismatch => "22018",
             ErrorCode::TooBig => "54000",
-            _ if message.contains("syntax error") || message.contains("incomplete input") => "42601",
+            _ if message.contains("syntax error") || message.contains("incomplete input") => {
+                "42601"
+            }
             _ if message.starts_with("no such table") => "42P01",
             _ if message.starts_with("no such column") => "42703",
             _ if message.starts_with("no such function") => "42883",

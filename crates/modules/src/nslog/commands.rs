@@ -57,7 +57,10 @@ commands! { TABLE(call):
 }
 
 fn log(call: &Call<'_>) -> Result<Arc<AccessLog>, Exit> {
-    let logs = Context::of(call.interp).server().extensions.find::<AccessLogs>();
+    let logs = Context::of(call.interp)
+        .server()
+        .extensions
+        .find::<AccessLogs>();
     let first = logs.and_then(|l| l.0.read().first().cloned());
     first.ok_or_else(|| tcl::error("module nslog is not loaded in this server"))
 }
@@ -85,18 +88,31 @@ fn flags_of(log: &AccessLog, flags: Option<Vec<tcl::Obj>>) -> Result<Vec<&'stati
     if let Some(flags) = flags {
         let mut format = Format::clone(&log.format());
         let names = switches(&mut format).map(|(name, _)| name);
-        switches(&mut format).into_iter().for_each(|(_, on)| *on = false);
+        switches(&mut format)
+            .into_iter()
+            .for_each(|(_, on)| *on = false);
         for wanted in flags.iter().map(tcl::Obj::text) {
-            let found = switches(&mut format).into_iter().find(|(name, _)| name.eq_ignore_ascii_case(&wanted));
+            let found = switches(&mut format)
+                .into_iter()
+                .find(|(name, _)| name.eq_ignore_ascii_case(&wanted));
             match found {
                 Some((_, on)) => *on = true,
-                None => return Err(tcl::error(format!("bad option \"{wanted}\": must be {}", names.join(", ")))),
+                None => {
+                    return Err(tcl::error(format!(
+                        "bad option \"{wanted}\": must be {}",
+                        names.join(", ")
+                    )));
+                }
             }
         }
         log.set_format(format);
     }
     let mut format = Format::clone(&log.format());
-    Ok(switches(&mut format).into_iter().filter(|(_, on)| **on).map(|(name, _)| name).collect())
+    Ok(switches(&mut format)
+        .into_iter()
+        .filter(|(_, on)| **on)
+        .map(|(name, _)| name)
+        .collect())
 }
 
 fn switches(f: &mut Format) -> [(&'static str, &mut bool); 7] {
@@ -112,7 +128,8 @@ fn switches(f: &mut Format) -> [(&'static str, &mut bool); 7] {
 }
 
 fn roll(log: &AccessLog, path: Option<String>) -> Result<(), Exit> {
-    let failed = |e: std::io::Error| tcl::error(format!("could not roll \"{}\": {e}", log.path().display()));
+    let failed =
+        |e: std::io::Error| tcl::error(format!("could not roll \"{}\": {e}", log.path().display()));
     log.roll().map_err(failed)?;
     match path {
         Some(path) => log.move_to(&path).map_err(tcl::error),

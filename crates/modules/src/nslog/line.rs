@@ -35,10 +35,16 @@ impl Format {
         for word in server::script::list_words(list)? {
             match word.split_once(':') {
                 None => request.push(word),
-                Some((side, name)) if side.len() >= 3 && "request".starts_with(side) => request.push(name.to_owned()),
-                Some((side, name)) if side.len() >= 3 && "response".starts_with(side) => response.push(name.to_owned()),
+                Some((side, name)) if side.len() >= 3 && "request".starts_with(side) => {
+                    request.push(name.to_owned())
+                }
+                Some((side, name)) if side.len() >= 3 && "response".starts_with(side) => {
+                    response.push(name.to_owned())
+                }
                 Some((side, _)) => {
-                    return Err(format!("invalid prefix \"{side}\" in \"{word}\": must be request or response"));
+                    return Err(format!(
+                        "invalid prefix \"{side}\" in \"{word}\": must be request or response"
+                    ));
                 }
             }
         }
@@ -62,7 +68,11 @@ impl Format {
     }
 
     fn compose(&self, r: &Record<'_>, now: Time, out: &mut Vec<u8>) {
-        let proxied = if self.check_for_proxy { r.headers.iget("x-forwarded-for") } else { None };
+        let proxied = if self.check_for_proxy {
+            r.headers.iget("x-forwarded-for")
+        } else {
+            None
+        };
         match proxied.map(client_of) {
             Some(client) if !client.is_empty() => match (client.parse(), self.mask) {
                 (Ok(address), Some(_)) => self.address(address, out),
@@ -82,12 +92,20 @@ impl Format {
             _ => out.push(b'-'),
         }
         out.extend_from_slice(b" [");
-        if self.formatted_time { clf(now.sec, out) } else { put(out, format_args!("{}", now.sec)) }
+        if self.formatted_time {
+            clf(now.sec, out)
+        } else {
+            put(out, format_args!("{}", now.sec))
+        }
         out.extend_from_slice(b"] \"");
         escape(r.method, out);
         out.push(b' ');
         let target = r.raw_target;
-        let shown = if self.suppress_query { target.split('?').next().unwrap_or(target) } else { target };
+        let shown = if self.suppress_query {
+            target.split('?').next().unwrap_or(target)
+        } else {
+            target
+        };
         escape(shown, out);
         if !r.protocol.is_empty() {
             out.push(b' ');
@@ -218,7 +236,10 @@ mod tests {
             String::from_utf8(out).expect("valid")
         };
         assert_eq!(escaped("plain /é?a=b"), "plain /é?a=b");
-        assert_eq!(escaped("a\"b\\c\nd\re\tf\0g\x7fh\x1b["), "a\\\"b\\\\c\\nd\\re\\tf\\x00g\\x7fh\\x1b[");
+        assert_eq!(
+            escaped("a\"b\\c\nd\re\tf\0g\x7fh\x1b["),
+            "a\\\"b\\\\c\\nd\\re\\tf\\x00g\\x7fh\\x1b["
+        );
         assert_eq!(escaped("a\u{85}b\u{a0}"), "a\\xc2\\x85b\u{a0}");
         let mut word = Vec::new();
         escape_word("a b\"", &mut word);
@@ -240,7 +261,8 @@ mod tests {
             request_headers: Vec::new(),
             response_headers: Vec::new(),
         };
-        f.set_extended("Host req:Accept response:Content-Type").expect("fine");
+        f.set_extended("Host req:Accept response:Content-Type")
+            .expect("fine");
         assert_eq!(f.request_headers, ["Host", "Accept"]);
         assert_eq!(f.response_headers, ["Content-Type"]);
         assert!(f.set_extended("reply:X").is_err());

@@ -93,12 +93,26 @@ pub struct AccessLogs(pub RwLock<Vec<Arc<AccessLog>>>);
 
 fn settings(loading: &Loading<'_>) -> Result<(Settings, Format), String> {
     let section = loading.config();
-    let s = Settings::read(&section).map_err(|p| p.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+    let s = Settings::read(&section).map_err(|p| {
+        p.iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("\n")
+    })?;
     let wrong = |name: &str, value: &str, what: &str| {
-        format!("section {}, parameter {name}: \"{value}\" is {what}", loading.section)
+        format!(
+            "section {}, parameter {name}: \"{value}\" is {what}",
+            loading.section
+        )
     };
-    let v4: Ipv4Addr = s.maskipv4.parse().map_err(|_| wrong("maskipv4", &s.maskipv4, "no IPv4 address"))?;
-    let v6: Ipv6Addr = s.maskipv6.parse().map_err(|_| wrong("maskipv6", &s.maskipv6, "no IPv6 address"))?;
+    let v4: Ipv4Addr = s
+        .maskipv4
+        .parse()
+        .map_err(|_| wrong("maskipv4", &s.maskipv4, "no IPv4 address"))?;
+    let v6: Ipv6Addr = s
+        .maskipv6
+        .parse()
+        .map_err(|_| wrong("maskipv6", &s.maskipv6, "no IPv6 address"))?;
     let mut format = Format {
         combined: s.logcombined,
         formatted_time: s.formattedtime,
@@ -112,14 +126,19 @@ fn settings(loading: &Loading<'_>) -> Result<(Settings, Format), String> {
         request_headers: Vec::new(),
         response_headers: Vec::new(),
     };
-    format
-        .set_extended(&s.extendedheaders)
-        .map_err(|e| format!("section {}, parameter extendedheaders: {e}", loading.section))?;
+    format.set_extended(&s.extendedheaders).map_err(|e| {
+        format!(
+            "section {}, parameter extendedheaders: {e}",
+            loading.section
+        )
+    })?;
     Ok((s, format))
 }
 
 fn start(loading: &Loading<'_>) -> Result<(), String> {
-    let server = loading.server.ok_or("an access log belongs to a server: load it in ns/server/NAME/modules")?;
+    let server = loading
+        .server
+        .ok_or("an access log belongs to a server: load it in ns/server/NAME/modules")?;
     let (s, format) = settings(loading)?;
     let options = rolling::Options {
         max_lines: s.maxbuffer.as_usize(),
@@ -140,33 +159,65 @@ fn start(loading: &Loading<'_>) -> Result<(), String> {
         directory,
         failing: AtomicBool::new(false),
     });
-    server.extensions.get::<AccessLogs>().0.write().push(Arc::clone(&log));
+    server
+        .extensions
+        .get::<AccessLogs>()
+        .0
+        .write()
+        .push(Arc::clone(&log));
     let tracing = Arc::clone(&log);
-    server.traces.write().push(Arc::new(move |record: &Record<'_>| tracing.record(record)));
+    server
+        .traces
+        .write()
+        .push(Arc::new(move |record: &Record<'_>| tracing.record(record)));
     loading.commands(commands::TABLE);
 
     let process = loading.process;
     if s.rolllog {
         let rolled = Arc::clone(&log);
         let hour = u8::try_from(s.rollhour.get()).unwrap_or(0);
-        let options = EventOptions { thread: true, ..EventOptions::default() };
+        let options = EventOptions {
+            thread: true,
+            ..EventOptions::default()
+        };
         let job = Arc::new(move |_: &EventInfo| rolled.roll_or_report());
-        process.scheduler().daily(hour, 0, options, &format!("nslog roll {}", path.display()), job);
+        process.scheduler().daily(
+            hour,
+            0,
+            options,
+            &format!("nslog roll {}", path.display()),
+            job,
+        );
     }
     let flushed = Arc::clone(&log);
     let job = Arc::new(move |_: &EventInfo| flushed.flush());
-    process.scheduler().every(FLUSH_INTERVAL, EventOptions::default(), "nslog flush", job);
+    process
+        .scheduler()
+        .every(FLUSH_INTERVAL, EventOptions::default(), "nslog flush", job);
     let signalled = Arc::clone(&log);
     let roll = s.rollonsignal;
-    process.hooks.add(Moment::Signal, format!("nslog {}", loading.name), move || {
-        if roll { signalled.roll_or_report() } else { signalled.reopen() }
-    });
-    process.hooks.add(Moment::Exit, format!("nslog {}", loading.name), move || log.flush());
+    process.hooks.add(
+        Moment::Signal,
+        format!("nslog {}", loading.name),
+        move || {
+            if roll {
+                signalled.roll_or_report()
+            } else {
+                signalled.reopen()
+            }
+        },
+    );
+    process
+        .hooks
+        .add(Moment::Exit, format!("nslog {}", loading.name), move || {
+            log.flush()
+        });
     Ok(())
 }
 
 fn open(path: &Path, options: rolling::Options) -> Result<rolling::File, String> {
-    rolling::File::open(path, options).map_err(|e| format!("cannot open access log {}: {e}", path.display()))
+    rolling::File::open(path, options)
+        .map_err(|e| format!("cannot open access log {}: {e}", path.display()))
 }
 
 impl AccessLog {
@@ -244,7 +295,10 @@ impl AccessLog {
 
     fn reopen(&self) {
         if let Err(e) = self.file.load().reopen() {
-            shared::error!("access log {}: cannot open it anew: {e}", self.path().display());
+            shared::error!(
+                "access log {}: cannot open it anew: {e}",
+                self.path().display()
+            );
         }
     }
 

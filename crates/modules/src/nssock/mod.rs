@@ -106,7 +106,10 @@ fn prepare(loading: &Loading<'_>) -> Result<(), String> {
         module: "nssock",
         scheme: "http",
         default_port: 80,
-        hostname: settings.hostname.clone().unwrap_or_else(|| own_name(&settings)),
+        hostname: settings
+            .hostname
+            .clone()
+            .unwrap_or_else(|| own_name(&settings)),
         location: settings.location.clone(),
         extra_headers: server::setup::pairs(settings.extraheaders.as_deref(), &loading.section)?,
         config,
@@ -124,11 +127,21 @@ fn start(_loading: &Loading<'_>) -> Result<(), String> {
 }
 
 fn read(section: &Section) -> Result<Settings, String> {
-    Settings::read(section).map_err(|p| p.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    Settings::read(section).map_err(|p| {
+        p.iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("\n")
+    })
 }
 
 fn own_name(settings: &Settings) -> String {
-    settings.address.first().and_then(|a| a.split_whitespace().next()).unwrap_or("localhost").to_owned()
+    settings
+        .address
+        .first()
+        .and_then(|a| a.split_whitespace().next())
+        .unwrap_or("localhost")
+        .to_owned()
 }
 
 fn listener(
@@ -138,11 +151,19 @@ fn listener(
     default_port: u16,
 ) -> Result<net::ListenerConfig, String> {
     let words = |list: &[String]| -> Vec<String> {
-        list.iter().flat_map(|l| l.split_whitespace()).map(str::to_owned).collect()
+        list.iter()
+            .flat_map(|l| l.split_whitespace())
+            .map(str::to_owned)
+            .collect()
     };
     let mut ports = Vec::new();
     for port in words(&s.port) {
-        ports.push(port.parse::<u16>().map_err(|_| format!("section {}, parameter port: \"{port}\" is not a port", loading.section))?);
+        ports.push(port.parse::<u16>().map_err(|_| {
+            format!(
+                "section {}, parameter port: \"{port}\" is not a port",
+                loading.section
+            )
+        })?);
     }
     if ports.is_empty() {
         ports.push(default_port);
@@ -168,7 +189,10 @@ fn listener(
         maxinput: s.maxinput.get(),
         maxupload: s.maxupload.get(),
         readahead: s.readahead.get(),
-        uploadpath: s.uploadpath.as_ref().map_or_else(|| loading.process.tmpdir(), PathBuf::from),
+        uploadpath: s
+            .uploadpath
+            .as_ref()
+            .map_or_else(|| loading.process.tmpdir(), PathBuf::from),
         progressminsize: loading.process.settings().progressminsize.get(),
         recvwait: s.recvwait,
         sendwait: s.sendwait,
@@ -182,7 +206,12 @@ fn listener(
 }
 
 /// Which server answers for which host: `ns/module/NAME/servers`; a driver of one server is all its own.
-fn hosts(loading: &Loading<'_>, driver: &Arc<DriverEntry>, default: Option<&str>, port: u16) -> Result<(), String> {
+fn hosts(
+    loading: &Loading<'_>,
+    driver: &Arc<DriverEntry>,
+    default: Option<&str>,
+    port: u16,
+) -> Result<(), String> {
     if let Some(server) = loading.server {
         driver.set_default(server);
         return Ok(());
@@ -190,15 +219,21 @@ fn hosts(loading: &Loading<'_>, driver: &Arc<DriverEntry>, default: Option<&str>
     let process = loading.process;
     let named = |name: &str| {
         let known: Vec<String> = process.servers().iter().map(|s| s.name.clone()).collect();
-        process
-            .server(name)
-            .ok_or_else(|| format!("section {}: no server \"{name}\"; servers are {}", loading.section, known.join(", ")))
+        process.server(name).ok_or_else(|| {
+            format!(
+                "section {}: no server \"{name}\"; servers are {}",
+                loading.section,
+                known.join(", ")
+            )
+        })
     };
     if let Some(name) = default {
         driver.set_default(&named(name)?);
     }
     let config = process.config.read();
-    let Some(section) = config.section(&format!("{}/servers", loading.section)) else { return Ok(()) };
+    let Some(section) = config.section(&format!("{}/servers", loading.section)) else {
+        return Ok(());
+    };
     for p in &section.params {
         let server = named(&p.key)?;
         for host in p.value.split_whitespace() {

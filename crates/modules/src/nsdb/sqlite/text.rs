@@ -41,8 +41,14 @@ pub fn write_real(out: &mut String, x: f64) {
     }
     let short = format!("{:.14e}", x.abs());
     let exact = x.is_normal() && short.parse() == Ok(x.abs());
-    let scientific = if exact { short } else { format!("{:.16e}", x.abs()) };
-    let Some((mantissa, exponent)) = scientific.split_once('e') else { return };
+    let scientific = if exact {
+        short
+    } else {
+        format!("{:.16e}", x.abs())
+    };
+    let Some((mantissa, exponent)) = scientific.split_once('e') else {
+        return;
+    };
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let digits: String = mantissa.chars().filter(|c| *c != '.').collect();
     let digits = digits.trim_end_matches('0');
@@ -59,7 +65,10 @@ pub fn write_real(out: &mut String, x: f64) {
     }
     if exponent < 0 {
         out.push_str("0.");
-        out.extend(std::iter::repeat_n('0', usize::try_from(-exponent - 1).unwrap_or(0)));
+        out.extend(std::iter::repeat_n(
+            '0',
+            usize::try_from(-exponent - 1).unwrap_or(0),
+        ));
         out.push_str(digits);
         return;
     }
