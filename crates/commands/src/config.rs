@@ -131,7 +131,8 @@ fn truth(value: &str) -> Option<bool> {
 
 /// For `errorInfo`: where the value comes from.
 fn place_note(call: &Call<'_>, section: &str, key: &str) -> String {
-    let config = context(call).process.config.read().section(section).and_then(|s| s.find(key).map(|p| p.place.clone()));
+    let config =
+        context(call).process.config.read().section(section).and_then(|s| s.find(key).map(|p| p.place.clone()));
     config.map_or_else(String::new, |place| format!("\n    ({place}, section {section}, parameter {key})"))
 }
 
@@ -145,7 +146,9 @@ fn as_set(section: &Section) -> Set {
 fn configsection(call: &Call<'_>, name: &str, filter: Option<Filter>) -> Outcome {
     let context = context(call);
     let config = context.process.config.read();
-    let Some(section) = config.section(name) else { return Ok(Obj::new()) };
+    let Some(section) = config.section(name) else {
+        return Ok(Obj::new());
+    };
     let set = match filter {
         None => as_set(section),
         Some(filter) => filtered(&context.process, &config, section, filter),

@@ -1,11 +1,12 @@
 //! Writing the configuration: ns_section and ns_param, which only configuration files have.
 
 use std::cell::RefCell;
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use ::server::config::{Param, Place};
-use synopsis::{Call, commands};
-use tcl::{Exit, Obj, Outcome};
+use synopsis::{Call, Command, commands};
+use tcl::{Exit, Obj, Outcome, SubstFlags};
 
 use crate::kinds::{SetArg, context};
 
@@ -20,6 +21,12 @@ commands! { TABLE(call):
     /// Adds a parameter to the open section.
     "ns_param" (key: String, value: String)
         => param(call, &key, &value);
+
+    /// Sets variables from a dictionary of defaults; the environment goes first, and what is set already stays.
+    #[style(args)]
+    "ns_configure_variables" [-config_root as "-configRoot": Option<String>, -silent: Option<bool>, --]
+        (prefix: String, default_config as "defaultConfig": Obj)
+        => variables(call, config_root, silent.unwrap_or(false), &prefix, &default_config);
 }
 
 /// The section that `ns_param` adds to.
@@ -94,8 +101,60 @@ fn param(call: &Call<'_>, key: &str, value: &str) -> Outcome<()> {
     let context = context(call);
     let mut config = context.process.config.write();
     let section = config.open(&name);
-    if open.update.get() { section.update(key, value, place) } else { section.put(key, value, place) }
+    if open.update.get() {
+        section.update(key, value, place)
+    } else {
+        section.put(key, value, place)
+    }
     Ok(())
+}
+
+/// From the strongest to the weakest: variables the script has set, the environment (`PREFIXname`), the file that
+/// `setupfile` names, the dictionary, whose values may name other variables.
+fn variables(call: &Call<'_>, root: Option<String>, silent: bool, prefix: &str, defaults: &Obj) -> Outcome<()> {
+    let interp = call.interp;
+    let tell = |name: &str, from: &str| {
+        if !silent {
+            let value = interp.get(name).unwrap_or_default().text();
+            shared::notice!("configuration: {name} is '{value}' ({from})");
+        }
+    };
+    let defaults = defaults.pairs()?;
+    for (name, _) in &defaults {
+        let name = name.text();
+        if interp.get(&name).is_some() {
+            tell(&name, "set before");
+        } else if let Some(value) = interp.get_global(&format!("env({prefix}{name})")) {
+            interp.set(&name, value)?;
+            tell(&name, "environment");
+        }
+    }
+    let setup = defaults.iter().find(|(name, _)| name.text() == "setupfile");
+    if let Some((_, value)) = setup {
+        let file = interp.get("setupfile").unwrap_or_else(|| value.clone()).text();
+        if !file.is_empty() {
+            let path = root.map_or_else(|| config_root(call), PathBuf::from).join(&file);
+            interp.source(&path, Some("utf-8"))?;
+        }
+    }
+    for (name, value) in &defaults {
+        let name = name.text();
+        if interp.get(&name).is_none() {
+            let value = interp.subst(value, SubstFlags::ALL).map_err(|e| match e {
+                Exit::Error(e) => e.with_note(&format!("\n    (default of configuration variable \"{name}\")")).into(),
+                other => other,
+            })?;
+            interp.set(&name, value)?;
+            tell(&name, "default");
+        }
+    }
+    Ok(())
+}
+
+/// The directory of the configuration.
+fn config_root(call: &Call<'_>) -> PathBuf {
+    let path = context(call).process.options.config.clone().unwrap_or_default();
+    if path.is_dir() { path } else { path.parent().map(PathBuf::from).unwrap_or_default() }
 }
 
 fn no_section(key: &str, place: &Place) -> Exit {
@@ -121,4 +180,19 @@ fn place(call: &Call<'_>) -> Place {
         }
         _ => Place::default(),
     }
+}
+
+/// The tables of the interpreter that reads the configuration: these, and of the others what does not need a server.
+pub fn tables(all: &[&'static [Command]]) -> Vec<&'static [Command]> {
+    const ALSO: [&str; 6] = ["ns_info", "ns_env", "ns_socklisten", "ns_addrbyhost", "ns_hostbyaddr", "ns_parseargs"];
+    let others: Vec<Command> = all
+        .iter()
+        .copied()
+        .flatten()
+        .filter(|row| ALSO.contains(&row.words().next().unwrap_or_default()))
+        .map(|row| Command { name: row.name, meta: row.meta, groups: row.groups, run: row.run })
+        .collect();
+    // Once for the life of the process.
+    let others: &'static [Command] = Box::leak(others.into_boxed_slice());
+    vec![TABLE, crate::config::TABLE, crate::log::TABLE, crate::set::TABLE, others]
 }

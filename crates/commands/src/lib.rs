@@ -38,6 +38,7 @@ mod schedule;
 mod server;
 mod set;
 mod shared_channel;
+mod sls;
 mod socket;
 mod sync;
 mod text;
@@ -50,7 +51,7 @@ use ::server::script::Scripting;
 
 /// Everything the program plugs into scripting.
 pub fn scripting() -> Scripting {
-    Scripting {
+    let mut scripting = Scripting {
         tables: vec![
             adp::TABLE,
             answer::TABLE,
@@ -87,6 +88,7 @@ pub fn scripting() -> Scripting {
             schedule::TABLE,
             server::TABLE,
             set::TABLE,
+            sls::TABLE,
             shared_channel::TABLE,
             socket::TABLE,
             sync::TABLE,
@@ -96,8 +98,9 @@ pub fn scripting() -> Scripting {
             url::TABLE,
             urlspace::TABLE,
         ],
-        config_tables: vec![configuring::TABLE, config::TABLE, log::TABLE, set::TABLE, info::TABLE, url::TABLE],
+        config_tables: Vec::new(),
         library: vec![
+            ("cache.tcl", include_str!("tcl/cache.tcl")),
             ("compat.tcl", include_str!("tcl/compat.tcl")),
             ("html.tcl", include_str!("tcl/html.tcl")),
             ("digest.tcl", include_str!("tcl/digest.tcl")),
@@ -106,7 +109,9 @@ pub fn scripting() -> Scripting {
         specs: vec![adp::AdpSettings::spec],
         on_interp: vec![adp::install],
         on_server: vec![paths::on_server, register::on_server, adp::map_pages],
-        on_cleanup: vec![adp::cleanup],
+        on_cleanup: vec![adp::cleanup, cache::end_transactions],
         notice: Some(adp::render_notice),
-    }
+    };
+    scripting.config_tables = configuring::tables(&scripting.tables);
+    scripting
 }

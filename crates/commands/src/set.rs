@@ -164,6 +164,10 @@ commands! { TABLE(call):
     "ns_set values" (set as "setId": SetArg, pattern: Option<String>)
         => Obj::list_of(set.set.borrow().values(pattern.as_deref()));
 
+    /// Adds a header line to a set; a line that begins with a blank goes on with the field before it.
+    "ns_parseheader" [-prefix: Option<String>] (set: SetArg, headerline: String)
+        => parse_header(&set.set, prefix.as_deref().unwrap_or_default(), &headerline);
+
     /// The set of this name among several, or nothing.
     #[style(proc)]
     "ns_findset" (sets: Obj, name: String) => find_named(call, &sets, &name);
@@ -269,6 +273,20 @@ fn stats(call: &Call<'_>) -> Obj {
     }
     let pairs = [("sets", sets.len()), ("fields", fields), ("allocated", allocated), ("used", used)];
     Obj::dict(pairs.map(|(k, v)| (Obj::from(k), Obj::from(v))))
+}
+
+fn parse_header(set: &SetRef, prefix: &str, line: &str) -> Outcome<i64> {
+    let mut set = set.borrow_mut();
+    let invalid = || tcl::error(format!("invalid header: {line}"));
+    if line.starts_with([' ', '\t']) {
+        let last = set.len().checked_sub(1).ok_or_else(invalid)?;
+        let value = format!("{} {}", set.value(last).unwrap_or_default(), line.trim_start_matches([' ', '\t']));
+        set.put_value(last, value);
+        return Ok(0);
+    }
+    let (key, value) = line.split_once(':').ok_or_else(invalid)?;
+    set.put(format!("{prefix}{key}"), value.trim_start_matches([' ', '\t']));
+    Ok(0)
 }
 
 fn find_named(call: &Call<'_>, sets: &Obj, name: &str) -> Outcome {

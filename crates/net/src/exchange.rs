@@ -62,11 +62,16 @@ pub struct Request {
     pub connection: u64,
     /// How many requests this connection carried before this one.
     pub nth: u64,
+    /// What scripts keep with the connection; gone with it.
+    pub storage: Storage,
     pub times: Times,
     /// The client spoke TLS to us.
     pub secure: bool,
     pub tls: Option<Arc<TlsInfo>>,
 }
+
+/// Texts by key that stay with a connection from request to request (`ns_sls`).
+pub type Storage = Arc<parking_lot::Mutex<std::collections::BTreeMap<String, String>>>;
 
 /// When things happened to a request.
 #[derive(Debug, Clone, Copy)]

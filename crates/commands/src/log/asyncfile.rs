@@ -133,7 +133,9 @@ fn work(receiver: &Receiver<(Shared, Vec<u8>)>) {
                 BYTES.fetch_add(bytes.len() as u64, Ordering::Relaxed);
             }
             // One line of the log for the first failure: a full disk would fill the log as well.
-            Err(e) if FAILED.fetch_add(1, Ordering::Relaxed) == 0 => shared::error!("ns_asynclogfile: {e}"),
+            Err(e) if FAILED.fetch_add(1, Ordering::Relaxed) == 0 => {
+                shared::error!("ns_asynclogfile: {e}")
+            }
             Err(_) => {}
         }
     }

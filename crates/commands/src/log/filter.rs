@@ -83,7 +83,9 @@ fn queue() -> Result<SyncSender<(Arc<Filter>, Entry)>, Exit> {
 
 fn work(receiver: &Receiver<(Arc<Filter>, Entry)>) {
     while let Ok((filter, entry)) = receiver.recv() {
-        let Some(server) = filter.server.upgrade() else { continue };
+        let Some(server) = filter.server.upgrade() else {
+            continue;
+        };
         let severity = entry.severity.name();
         let time = entry.time.to_string();
         let words = [&*severity, &time, &entry.message].into_iter().chain(filter.args.iter().map(String::as_str));

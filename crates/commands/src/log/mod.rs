@@ -49,7 +49,10 @@ commands! { TABLE(call):
 
     /// Has a script called for each message.
     "ns_logctl register" (script: String, arg: Option<Rest>)
-        => filter::register(context(call).server(), &script, arg.map_or(&[], |a| a.0));
+        => match &context(call).server {
+            Some(server) => filter::register(server, &script, arg.map_or(&[], |a| a.0)),
+            None => Err(tcl::error("ns_logctl register: there is no server yet")),
+        };
 
     /// Writes what this thread holds back and ends the holding.
     "ns_logctl release" => log::release();
@@ -99,12 +102,12 @@ fn control(
 ) -> Result<bool, Exit> {
     let changes = color.is_some() || intensity.is_some() || on.is_some();
     let severity = match known(name) {
-        Err(_) if changes => {
-            Some(log::register(name).ok_or_else(|| tcl::error("max number of severities reached"))?)
-        }
+        Err(_) if changes => Some(log::register(name).ok_or_else(|| tcl::error("max number of severities reached"))?),
         found => found?,
     };
-    let Some(severity) = severity else { return Ok(false) };
+    let Some(severity) = severity else {
+        return Ok(false);
+    };
     if color.is_some() || intensity.is_some() {
         let (old_color, old_intensity) = severity.color();
         let color = color.and_then(|c| Color::NAMES.into_iter().find(|(n, _)| *n == c.word()).map(|(_, c)| c));

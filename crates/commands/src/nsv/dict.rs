@@ -166,7 +166,9 @@ fn remove(dict: &Obj, path: &[Obj]) -> Outcome {
 }
 
 fn get(call: &Call<'_>, array: &str, key: &str, path: &[Obj], variable: Option<String>) -> Outcome {
-    let found = read(&store(call), array, key, |dict| if variable.is_some() { Ok(look(dict, path)?) } else { demand(dict, path).map(Some) });
+    let found = read(&store(call), array, key, |dict| {
+        if variable.is_some() { Ok(look(dict, path)?) } else { demand(dict, path).map(Some) }
+    });
     match (found, variable) {
         (Ok(found), None) => Ok(found?.unwrap_or_default()),
         (Err(what), None) => Err(missing(what, array, key)),

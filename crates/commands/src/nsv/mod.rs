@@ -113,9 +113,7 @@ fn set(store: &Store, array: &str, key: &str, value: Option<String>, default: bo
             store.set(array, key, value);
             Ok(answer)
         }
-        None if default => {
-            Err(tcl::error(format!("can't use '-default' without providing a value for key {key}")))
-        }
+        None if default => Err(tcl::error(format!("can't use '-default' without providing a value for key {key}"))),
         None if reset => store.unset(array, key).map(Obj::from).map_err(complain),
         None => store.with(array, key, |value| Obj::from(value)).map_err(complain),
     }

@@ -246,6 +246,7 @@ impl Connection {
                 id: crate::driver::next_id(),
                 connection: self.link.id,
                 nth,
+                storage: self.link.storage.clone(),
                 times: Times {
                     accept: self.accepted.into_std(),
                     wall,

@@ -32,6 +32,7 @@ pub(crate) struct Link {
     pub(super) socket: AsyncFd<TcpStream>,
     pub(super) gone: AtomicBool,
     pub(super) aborted: AtomicBool,
+    pub(super) storage: crate::exchange::Storage,
     since: SystemTime,
     state: AtomicU8,
     pub(super) requests: AtomicU64,
@@ -49,6 +50,7 @@ impl Link {
         local: SocketAddr,
     ) -> io::Result<Link> {
         Ok(Link {
+            storage: crate::exchange::Storage::default(),
             id,
             hub,
             peer,
