@@ -35,6 +35,10 @@ pub struct Builder {
     argument: Arc<str>,
 }
 
+/// Stack of a thread that does not say: as much as programs get from the system. Only what is used costs memory, and
+/// scripts within pages within scripts need more than the 2 MiB of Rust's threads.
+const STACK: usize = 8 << 20;
+
 /// Starts a registered thread.
 pub fn spawn<T: Send + 'static>(
     name: impl Into<String>,
@@ -84,10 +88,7 @@ impl Builder {
             .chars()
             .filter(|c| *c != '\0')
             .collect();
-        let mut builder = std::thread::Builder::new().name(short);
-        if let Some(bytes) = self.stack {
-            builder = builder.stack_size(bytes);
-        }
+        let builder = std::thread::Builder::new().name(short).stack_size(self.stack.unwrap_or(STACK));
         builder.spawn(move || {
             register(Info {
                 name: self.name.into(),

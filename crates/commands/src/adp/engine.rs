@@ -18,6 +18,9 @@ use super::settings::{Flag, Flags};
 /// Pages within pages (manual page ns_adp_include).
 const MOST_LEVELS: usize = 256;
 
+/// Pages around a failing one that its error names.
+const SHOWN_LEVELS: usize = 8;
+
 /// Why pages end before their end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Exception {
@@ -314,6 +317,7 @@ impl Engine {
             let mut state = self.state.borrow_mut();
             if state.frames.len() >= MOST_LEVELS {
                 state.exception = Exception::Overflow;
+                shared::error!("adp: more than {MOST_LEVELS} pages within pages, at file \"{}\"", frame.name());
                 return Err(tcl::error(format!("adp: pages within pages are limited to {MOST_LEVELS}")));
             }
             frame.page.source.evals.fetch_add(1, Ordering::Relaxed);
@@ -430,7 +434,7 @@ impl Engine {
         let mut text = format!("{info}\n    at line {line} of adp file \"{}\"", frame.name());
         let outer: Vec<Rc<Frame>> = {
             let state = self.state.borrow();
-            state.frames.iter().rev().skip(1).map(Rc::clone).collect()
+            state.frames.iter().rev().skip(1).take(SHOWN_LEVELS).map(Rc::clone).collect()
         };
         for frame in &outer {
             text.push_str(&format!("\n    included from line {} of adp file \"{}\"", frame.line.get(), frame.name()));
