@@ -104,6 +104,7 @@ pub fn scripting() -> Scripting {
             ("compat.tcl", include_str!("tcl/compat.tcl")),
             ("html.tcl", include_str!("tcl/html.tcl")),
             ("digest.tcl", include_str!("tcl/digest.tcl")),
+            ("life.tcl", include_str!("tcl/life.tcl")),
         ],
         config_library: vec![],
         specs: vec![adp::AdpSettings::spec],

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tcl::{Exit, Interp, Obj, Outcome, TclError};
 
 use super::blueprint::{self, Blueprint, VarDef};
 use super::lazy::Lazy;
-use super::{Context, Scripting};
+use super::{Context, InterpMoment, Scripting, run_traces};
 use crate::vserver::VirtualServer;
 
 /// Directories of Tcl files to source, in order; a module's name goes with its directory.
@@ -44,19 +44,36 @@ fn tcl_files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// What making blueprints of a server needs. An extension of the server.
+#[derive(Default)]
+struct Maker {
+    /// The commands of an interpreter without a blueprint, as `::navis::known` tells them.
+    known: OnceLock<String>,
+    /// One change of the blueprint at a time: each begins with the result of the one before.
+    turn: parking_lot::Mutex<()>,
+}
+
 /// A new interpreter of `server`, made from its blueprint.
 ///
 /// # Errors
 /// Tcl cannot be initialised, or a binary package of the blueprint cannot be loaded.
 pub fn create_interp(server: &Arc<VirtualServer>) -> Outcome<(Interp, Rc<Context>)> {
+    let (interp, context) = pristine(server)?;
+    let blueprint = server.blueprint.load_full();
+    context.epoch.set(blueprint.epoch);
+    apply(&interp, &blueprint)?;
+    context.kept_globals.borrow_mut().extend(globals(&interp));
+    run_traces(&interp, &context, InterpMoment::Create);
+    Ok((interp, context))
+}
+
+/// An interpreter with our commands and nothing of the site.
+fn pristine(server: &Arc<VirtualServer>) -> Outcome<(Interp, Rc<Context>)> {
     let process = server.process();
     let context = Context::new(Arc::clone(&process), Some(Arc::clone(server)));
     let interp = Interp::create().map_err(Exit::from)?;
     interp.set_data(Rc::clone(&context));
     register(&interp, &process.scripting, &context);
-    let blueprint = server.blueprint.load_full();
-    context.epoch.set(blueprint.epoch);
-    apply(&interp, &blueprint)?;
     Ok((interp, context))
 }
 
@@ -67,13 +84,13 @@ pub fn create_interp(server: &Arc<VirtualServer>) -> Outcome<(Interp, Rc<Context
 /// one broken package among two hundred.
 pub fn build_blueprint(server: &Arc<VirtualServer>, library: &Library) -> Outcome<()> {
     let process = server.process();
-    let context = Context::new(Arc::clone(&process), Some(Arc::clone(server)));
-    let interp = Interp::create().map_err(Exit::from)?;
-    interp.set_data(Rc::clone(&context));
+    let (interp, context) = pristine(server)?;
     context.building.set(true);
-    register(&interp, &process.scripting, &context);
     interp.eval_global(blueprint::CAPTURE)?;
     let known = interp.call_global(&[Obj::from("::navis::known")])?;
+    let maker: Arc<Maker> = server.extensions.get();
+    let _turn = maker.turn.lock();
+    let _ = maker.known.set(known.text());
     for (name, text) in &process.scripting.library {
         interp.eval_global(text).map_err(|e| named(e, name))?;
     }
@@ -82,9 +99,12 @@ pub fn build_blueprint(server: &Arc<VirtualServer>, library: &Library) -> Outcom
         if let Err(e) = interp.source(&file, None) {
             super::report(&interp, &format!("sourcing {}", file.display()), e);
         }
-        cleanup(&interp, &context);
+        context.sets.borrow_mut().clear();
+        interp.reset_result();
     }
     *context.module.borrow_mut() = None;
+    // The commands of dates make themselves on first use, for 15 ms; new interpreters find them made.
+    let _ = interp.eval_global("clock format 0 -gmt 1; clock scan 1970-01-01");
     let made = std::collections::HashSet::new();
     let built = Blueprint::capture(&interp, &known, &Blueprint::default(), &made)?;
     shared::notice!(
@@ -105,36 +125,101 @@ pub fn build_blueprint(server: &Arc<VirtualServer>, library: &Library) -> Outcom
 /// The script's; the blueprint stays as it was then.
 pub fn eval_into_blueprint(server: &Arc<VirtualServer>, script: &Obj) -> Outcome {
     let text = script.text();
+    let maker: Arc<Maker> = server.extensions.get();
+    let _turn = maker.turn.lock();
     let (interp, context) = create_interp(server)?;
-    let lazy = interp.data::<Lazy>().ok_or_else(|| Exit::from(TclError::new("interpreter without blueprint")))?;
     context.building.set(true);
     interp.eval_global(blueprint::CAPTURE)?;
-    let pristine = Interp::create().map_err(Exit::from)?;
-    let fresh = Context::new(server.process(), Some(Arc::clone(server)));
-    pristine.set_data(Rc::clone(&fresh));
-    register(&pristine, &server.process().scripting, &fresh);
-    pristine.eval_global(blueprint::CAPTURE)?;
-    let known = pristine.call_global(&[Obj::from("::navis::known")])?;
-    drop(pristine);
     let result = interp.eval_global(&text)?.text();
+    let lazy = lazy_of(&interp)?;
     let before = Arc::clone(&lazy.blueprint.borrow());
     let made = lazy.made.borrow().clone();
+    let known = Obj::from(maker.known.get().map_or("", String::as_str));
     let built = Blueprint::capture(&interp, &known, &before, &made)?;
     server.blueprint.store(Arc::new(built));
+    drop(lazy);
+    drop(interp);
     Ok(Obj::from(result))
 }
 
-/// Brings an interpreter up to the current blueprint; cheap when it is.
-pub(super) fn refresh(interp: &Interp, context: &Rc<Context>) -> Outcome<()> {
-    let Some(server) = &context.server else { return Ok(()) };
+/// Replaces the blueprint by what a script makes of an interpreter without one (`ns_ictl save`).
+///
+/// # Errors
+/// The script's; the blueprint stays as it was then.
+pub fn save_blueprint(server: &Arc<VirtualServer>, script: &Obj) -> Outcome<()> {
+    let text = script.text();
+    let maker: Arc<Maker> = server.extensions.get();
+    let _turn = maker.turn.lock();
+    let (interp, context) = pristine(server)?;
+    context.building.set(true);
+    interp.eval_global(blueprint::CAPTURE)?;
+    interp.eval_global(&text)?;
+    let known = Obj::from(maker.known.get().map_or("", String::as_str));
+    let mut start = Blueprint::default();
+    start.epoch = server.blueprint.load().epoch;
+    let built = Blueprint::capture(&interp, &known, &start, &std::collections::HashSet::new())?;
+    server.blueprint.store(Arc::new(built));
+    Ok(())
+}
+
+fn lazy_of(interp: &Interp) -> Outcome<Rc<Lazy>> {
+    interp.data::<Lazy>().ok_or_else(|| TclError::new("interpreter without blueprint").into())
+}
+
+/// What an interpreter has to do to be up to date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Freshness {
+    Current,
+    /// A new interpreter has to take its place.
+    Replace,
+}
+
+/// Brings an interpreter up to the current blueprint between two uses; cheap when it is.
+pub(super) fn refresh(interp: &Interp, context: &Rc<Context>) -> Outcome<Freshness> {
+    let Some(server) = &context.server else { return Ok(Freshness::Current) };
     let new = server.blueprint.load();
     if new.epoch == context.epoch.get() {
+        return Ok(Freshness::Current);
+    }
+    let Some(lazy) = interp.data::<Lazy>() else { return Ok(Freshness::Current) };
+    if !new.follows(&lazy.blueprint.borrow()) {
+        return Ok(Freshness::Replace);
+    }
+    follow(interp, context, &Arc::clone(&new))?;
+    Ok(Freshness::Current)
+}
+
+/// Brings the interpreter of a running script up to the current blueprint as far as that is possible meanwhile; when it
+/// is not wholly, the next script gets a new interpreter (`ns_ictl update`).
+///
+/// # Errors
+/// Tcl's.
+pub fn update(interp: &Interp, context: &Rc<Context>) -> Outcome<()> {
+    let Some(server) = &context.server else { return Ok(()) };
+    let new = server.blueprint.load_full();
+    let Some(lazy) = interp.data::<Lazy>() else { return Ok(()) };
+    if context.building.get() || new.epoch == context.epoch.get() {
         return Ok(());
     }
-    let new = Arc::clone(&new);
+    let old = Arc::clone(&lazy.blueprint.borrow());
+    drop(lazy);
+    follow(interp, context, &new)?;
+    if !new.follows(&old) {
+        context.condemned.set(true);
+        set_up_namespaces(interp, &new)?;
+        if new.classes != old.classes {
+            interp.eval_global(MAKE)?;
+            interp.eval_global(&new.classes)?;
+        }
+        make_ensembles_and_aliases(interp, &new)?;
+    }
+    Ok(())
+}
+
+fn follow(interp: &Interp, context: &Rc<Context>, new: &Arc<Blueprint>) -> Outcome<()> {
+    let lazy = lazy_of(interp)?;
     context.epoch.set(new.epoch);
-    let Some(lazy) = interp.data::<Lazy>() else { return Ok(()) };
-    let old = lazy.blueprint.replace(Arc::clone(&new));
+    let old = lazy.blueprint.replace(Arc::clone(new));
     // Procedures that changed or went are deleted; they are made anew when somebody calls them.
     let made: Vec<String> = lazy.made.borrow().iter().cloned().collect();
     for full in made {
@@ -142,10 +227,25 @@ pub(super) fn refresh(interp: &Interp, context: &Rc<Context>) -> Outcome<()> {
         let was = old.procs.get(&ns).and_then(|p| p.get(&tail));
         let is = new.procs.get(&ns).and_then(|p| p.get(&tail));
         if was != is {
-            lazy.made.borrow_mut().remove(&full);
-            if was.is_some() && interp.has_command(&full) {
-                interp.rename(&full, "")?;
-            }
+            lazy.forget(&full, || {
+                if was.is_some() && interp.has_command(&full) {
+                    interp.rename(&full, "")?;
+                }
+                Ok(())
+            })?;
+        }
+    }
+    // What this interpreter defined by itself gives way to what everybody has now.
+    for (ns, procs) in &new.procs {
+        let before = old.procs.get(ns);
+        for tail in procs.keys().filter(|t| before.is_none_or(|b| !b.contains_key(*t))) {
+            let full = blueprint::join(ns, tail);
+            lazy.forget(&full, || {
+                if interp.has_command(&full) {
+                    interp.rename(&full, "")?;
+                }
+                Ok(())
+            })?;
         }
     }
     for ns in new.namespaces.iter().filter(|n| !old.namespaces.contains(n)) {
@@ -154,6 +254,10 @@ pub(super) fn refresh(interp: &Interp, context: &Rc<Context>) -> Outcome<()> {
     for (name, def) in new.variables.iter().filter(|(n, d)| old.variables.get(*n) != Some(d)) {
         set_variable(interp, name, def)?;
     }
+    for (name, version) in new.packages.iter().filter(|p| !old.packages.contains(p)) {
+        interp.call_global(&["::package", "provide", name, version].map(Obj::from))?;
+    }
+    interp.reset_result();
     Ok(())
 }
 
@@ -169,6 +273,16 @@ fn register(interp: &Interp, scripting: &Scripting, context: &Rc<Context>) {
     }
 }
 
+/// Makes an object of TclOO without its constructor, in a namespace of a given name where that is free.
+const MAKE: &str = r"
+    proc ::navis::make {class name ns} {
+        if {[info object isa object $name]} return
+        ::oo::objdefine $class export createWithNamespace
+        if {[namespace exists $ns] || [catch {$class createWithNamespace $name $ns}]} {$class create $name}
+        ::oo::objdefine $class unexport createWithNamespace
+    }
+";
+
 fn apply(interp: &Interp, b: &Arc<Blueprint>) -> Outcome<()> {
     for (file, prefix) in &b.loaded {
         let words = [Obj::from("::load"), Obj::from(file), Obj::from(prefix)];
@@ -179,6 +293,37 @@ fn apply(interp: &Interp, b: &Arc<Blueprint>) -> Outcome<()> {
     for ns in &b.namespaces {
         interp.call_global(&[Obj::from("::namespace"), Obj::from("eval"), Obj::from(ns), Obj::new()])?;
     }
+    set_up_namespaces(interp, b)?;
+    for (name, def) in &b.variables {
+        set_variable(interp, name, def)?;
+    }
+    let lazy = Lazy::new(Arc::clone(b));
+    lazy.install(interp)?;
+    if !(b.classes.is_empty() && b.objects.is_empty()) {
+        interp.eval_global(MAKE)?;
+        interp.eval_global(&b.classes)?;
+    }
+    make_ensembles_and_aliases(interp, b)?;
+    if !b.auto_path.is_empty() {
+        interp.set_global("auto_path", Obj::from(&b.auto_path))?;
+    }
+    if !b.tm_path.is_empty() {
+        interp.set_global("::tcl::tm::paths", Obj::from(&b.tm_path))?;
+    }
+    for (name, version) in &b.packages {
+        let words = ["::package", "provide", name, version].map(Obj::from);
+        interp.call_global(&words)?;
+    }
+    if !b.objects.is_empty() {
+        if let Err(e) = interp.eval_global(&b.objects) {
+            super::report(interp, "objects of the blueprint", e);
+        }
+    }
+    interp.reset_result();
+    Ok(())
+}
+
+fn set_up_namespaces(interp: &Interp, b: &Blueprint) -> Outcome<()> {
     let in_namespace = |ns: &str, sub: &str, words: &str| -> Outcome {
         let script = format!("::namespace {sub} {words}");
         interp.call_global(&[Obj::from("::namespace"), Obj::from("eval"), Obj::from(ns), Obj::from(script)])
@@ -193,10 +338,10 @@ fn apply(interp: &Interp, b: &Arc<Blueprint>) -> Outcome<()> {
     for (ns, script) in &b.unknowns {
         in_namespace(ns, "unknown", &tcl::list_format(&[script]))?;
     }
-    for (name, def) in &b.variables {
-        set_variable(interp, name, def)?;
-    }
-    Lazy::new(Arc::clone(b)).install(interp)?;
+    Ok(())
+}
+
+fn make_ensembles_and_aliases(interp: &Interp, b: &Blueprint) -> Outcome<()> {
     for (name, options) in &b.ensembles {
         make_ensemble(interp, name, options)?;
     }
@@ -205,21 +350,6 @@ fn apply(interp: &Interp, b: &Arc<Blueprint>) -> Outcome<()> {
         call.extend(Obj::from(words).elements()?);
         interp.call_global(&call)?;
     }
-    if !b.auto_path.is_empty() {
-        interp.set_global("auto_path", Obj::from(&b.auto_path))?;
-    }
-    if !b.tm_path.is_empty() {
-        let script = format!("foreach p [lreverse {}] {{::tcl::tm::path add $p}}", tcl::list_format(&[&b.tm_path]));
-        interp.eval_global(&script)?;
-    }
-    for (name, version) in &b.packages {
-        let words = ["::package", "provide", name, version].map(Obj::from);
-        interp.call_global(&words)?;
-    }
-    if !b.objects.is_empty() {
-        interp.eval_global(&b.objects)?;
-    }
-    interp.reset_result();
     Ok(())
 }
 
@@ -236,21 +366,53 @@ fn set_variable(interp: &Interp, name: &str, def: &VarDef) -> Outcome<()> {
 
 fn make_ensemble(interp: &Interp, name: &str, options: &str) -> Outcome<()> {
     let (ns, _) = blueprint::split(name);
-    let mut words = vec![Obj::from("::namespace"), Obj::from("ensemble"), Obj::from("create")];
+    let mut settings = Vec::new();
     let mut home = ns;
+    let mut by_export = true;
     for (key, value) in Obj::from(options).pairs()? {
         match key.text().as_str() {
             "-namespace" => home = value.text(),
-            _ => words.extend([key, value]),
+            key_text => {
+                by_export &= !(matches!(key_text, "-map" | "-subcommands") && !value.is_empty());
+                settings.extend([key, value]);
+            }
         }
     }
+    if by_export {
+        // Such an ensemble looks into the table of its namespace, which must be complete.
+        lazy_of(interp)?.make_exported(interp, &home);
+    }
+    let mut words = ["::namespace", "ensemble"].map(Obj::from).to_vec();
+    let exists = interp.call_global(&["::namespace", "ensemble", "exists", name].map(Obj::from))?.boolean()?;
+    if exists {
+        words.extend(["configure", name].map(Obj::from));
+        words.extend(settings);
+        return interp.call_global(&words).map(|_| ());
+    }
+    if interp.has_command(name) {
+        // The procedure of that name made itself an ensemble on first use, as `clock` does.
+        interp.rename(name, "")?;
+    }
+    words.push(Obj::from("create"));
+    words.extend(settings);
     words.extend([Obj::from("-command"), Obj::from(name)]);
-    let script = Obj::list(words);
-    interp.call_global(&[Obj::from("::namespace"), Obj::from("eval"), Obj::from(home), script]).map(|_| ())
+    interp.call_global(&[Obj::from("::namespace"), Obj::from("eval"), Obj::from(home), Obj::list(words)]).map(|_| ())
 }
 
-/// Ends what one request or script left behind: the connection, sets, cleanup scripts.
+/// Begins a use of an interpreter, for a request or another script.
+pub(super) fn begin(interp: &Interp, context: &Context) {
+    run_traces(interp, context, InterpMoment::Allocate);
+    if context.conn().is_some() {
+        run_traces(interp, context, InterpMoment::Getconn);
+    }
+}
+
+/// Ends what one request or script left behind: the connection, sets, channels, global variables; runs cleanup scripts.
 pub(super) fn cleanup(interp: &Interp, context: &Rc<Context>) {
+    if context.conn().is_some() {
+        run_traces(interp, context, InterpMoment::Freeconn);
+    }
+    run_traces(interp, context, InterpMoment::Deallocate);
     for hook in &context.process.scripting.on_cleanup {
         hook(interp, context);
     }
@@ -260,14 +422,36 @@ pub(super) fn cleanup(interp: &Interp, context: &Rc<Context>) {
             super::report(interp, "cleanup", e);
         }
     }
-    if let Some(cleanups) = context.server.as_ref().and_then(|s| s.extensions.find::<crate::module::Cleanups>()) {
-        for act in cleanups.0.read().iter() {
-            act(interp, context);
+    close_channels(interp);
+    for name in globals(interp) {
+        if !context.kept_globals.borrow().contains(&name) && !is_kept(&name) {
+            interp.unset_global(&name);
         }
     }
     context.set_conn(None);
     context.sets.borrow_mut().clear();
     interp.reset_result();
+}
+
+fn globals(interp: &Interp) -> Vec<String> {
+    let names = interp.call_global(&[Obj::from("::tcl::info::globals")]).ok().and_then(|n| n.elements().ok());
+    names.unwrap_or_default().iter().map(Obj::text).collect()
+}
+
+/// Variables of Tcl itself, some of which come into being late.
+fn is_kept(name: &str) -> bool {
+    name.starts_with("tcl_") || name.starts_with("auto_") || matches!(name, "env" | "errorInfo" | "errorCode")
+}
+
+/// Closes what a script left open. The standard channels belong to the process.
+fn close_channels(interp: &Interp) {
+    let open = interp.call_global(&["::chan", "names"].map(Obj::from)).ok().and_then(|n| n.elements().ok());
+    for name in open.unwrap_or_default() {
+        if !name.with_text(|n| matches!(n, "stdin" | "stdout" | "stderr")) {
+            // What cannot be closed is gone as well.
+            let _ = interp.call_global(&[Obj::from("::close"), name]);
+        }
+    }
 }
 
 fn named(e: Exit, name: &str) -> Exit {

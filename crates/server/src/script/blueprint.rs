@@ -46,8 +46,12 @@ pub struct Blueprint {
     pub ifneeded: HashMap<String, Vec<(String, String)>>,
     pub auto_path: String,
     pub tm_path: String,
-    /// A script that makes the objects of nsf, empty without nsf.
+    /// A script that makes the classes of TclOO.
+    pub classes: String,
+    /// A script that makes the objects of TclOO and everything of nsf.
     pub objects: String,
+    /// Namespaces that have a procedure or an import of a last name.
+    homes: HashMap<String, Vec<String>>,
 }
 
 /// The list that `::navis::capture` gives.
@@ -66,7 +70,82 @@ impl Blueprint {
         for (key, value) in list.pairs()? {
             b.take(&key.text(), &value)?;
         }
+        b.find_homes();
         Ok(b)
+    }
+
+    /// Namespaces in which something of this last name can be made.
+    pub fn homes(&self, tail: &str) -> &[String] {
+        self.homes.get(tail).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether an interpreter made from `other` can be brought up to date; else a new one is made.
+    pub fn follows(&self, other: &Blueprint) -> bool {
+        self.exports == other.exports
+            && self.paths == other.paths
+            && self.unknowns == other.unknowns
+            && self.ensembles == other.ensembles
+            && self.aliases == other.aliases
+            && self.loaded == other.loaded
+            && self.classes == other.classes
+            && self.objects == other.objects
+    }
+
+    fn find_homes(&mut self) {
+        let procs = self.procs.iter().flat_map(|(ns, procs)| procs.keys().map(move |tail| (ns, tail)));
+        let imports = self.imports.iter().flat_map(|(ns, imports)| imports.keys().map(move |tail| (ns, tail)));
+        let mut homes: HashMap<String, Vec<String>> = HashMap::new();
+        for (ns, tail) in procs.chain(imports) {
+            homes.entry(tail.clone()).or_default().push(ns.clone());
+        }
+        self.homes = homes;
+    }
+
+    /// A script with the same effect (`ns_ictl get`).
+    pub fn script(&self) -> String {
+        let mut text = String::new();
+        let mut line = |words: &[&str]| {
+            text.push_str(&tcl::list_format(words));
+            text.push('\n');
+        };
+        for (file, prefix) in &self.loaded {
+            line(&["::load", file, prefix]);
+        }
+        for ns in &self.namespaces {
+            line(&["::namespace", "eval", ns, ""]);
+        }
+        for (ns, patterns) in &self.exports {
+            line(&["::namespace", "eval", ns, &format!("::namespace export {patterns}")]);
+        }
+        for (ns, path) in &self.paths {
+            let path: Vec<&str> = path.iter().map(String::as_str).collect();
+            line(&["::namespace", "eval", ns, &format!("::namespace path {}", tcl::list_format(&[&tcl::list_format(&path)]))]);
+        }
+        for (ns, script) in &self.unknowns {
+            line(&["::namespace", "eval", ns, &format!("::namespace unknown {}", tcl::list_format(&[script]))]);
+        }
+        for (name, value) in &self.variables {
+            match value {
+                VarDef::Scalar(value) => line(&["::set", name, value]),
+                VarDef::Array(list) => line(&["::array", "set", name, list]),
+            }
+        }
+        for (ns, procs) in &self.procs {
+            for (tail, def) in procs {
+                line(&["::proc", &join(ns, tail), &def.args, &def.body]);
+            }
+        }
+        for (ns, imports) in &self.imports {
+            for origin in imports.values() {
+                line(&["::namespace", "eval", ns, &tcl::list_format(&["::namespace", "import", "-force", origin])]);
+            }
+        }
+        for (name, version) in &self.packages {
+            line(&["::package", "provide", name, version]);
+        }
+        text.push_str(&self.classes);
+        text.push_str(&self.objects);
+        text
     }
 
     fn keep_unmade(&mut self, before: &Blueprint, made: &HashSet<String>) {
@@ -131,6 +210,7 @@ impl Blueprint {
             "packages" => self.packages = pairs(value)?,
             "autopath" => self.auto_path = value.text(),
             "tmpath" => self.tm_path = value.text(),
+            "classes" => self.classes = value.text(),
             "objects" => self.objects = value.text(),
             _ => {}
         }

@@ -71,24 +71,72 @@ impl Lazy {
         if self.busy.get() {
             return;
         }
+        let (qualifier, tail) = match name.rfind("::") {
+            Some(i) => (name[..i].trim_end_matches(':'), &name[i + 2..]),
+            None => ("", name),
+        };
         let blueprint = Arc::clone(&self.blueprint.borrow());
-        if name.contains("::") {
-            let absolute = if name.starts_with("::") { name.to_owned() } else { join("::", name) };
-            if !name.starts_with("::") && context != "::" {
-                let (ns, tail) = split(&join(context, name));
-                self.make_if_pending(interp, &blueprint, &ns, &tail);
-            }
-            let (ns, tail) = split(&absolute);
-            self.make_if_pending(interp, &blueprint, &ns, &tail);
+        let homes = blueprint.homes(tail);
+        if homes.is_empty() {
             return;
         }
-        if context != "::" {
-            self.make_if_pending(interp, &blueprint, context, name);
-            for ns in blueprint.paths.get(context).into_iter().flatten() {
-                self.make_if_pending(interp, &blueprint, ns, name);
+        if name.starts_with("::") {
+            let ns = if qualifier.is_empty() { "::" } else { qualifier };
+            return self.make_if_pending(interp, &blueprint, ns, tail);
+        }
+        let below = |base: &str| if qualifier.is_empty() { base.to_owned() } else { join(base, qualifier) };
+        let (own, global) = (below(context), below("::"));
+        let elsewhere = context != "::" && homes.iter().any(|h| *h != own && *h != global && self.is_pending(h, tail));
+        self.make_if_pending(interp, &blueprint, &own, tail);
+        if elsewhere {
+            // Scripts may have set the path of any namespace, so Tcl is asked.
+            for base in self.path_of(interp, context) {
+                self.make_if_pending(interp, &blueprint, &below(&base), tail);
             }
         }
-        self.make_if_pending(interp, &blueprint, "::", name);
+        self.make_if_pending(interp, &blueprint, &global, tail);
+    }
+
+    /// Lets a name be made anew; `delete` removes what the interpreter has of it.
+    pub fn forget(&self, full: &str, delete: impl FnOnce() -> Outcome<()>) -> Outcome<()> {
+        let _guard = self.quiet();
+        delete()?;
+        self.made.borrow_mut().remove(full);
+        Ok(())
+    }
+
+    fn is_pending(&self, ns: &str, tail: &str) -> bool {
+        !self.made.borrow().contains(&join(ns, tail))
+    }
+
+    fn path_of(&self, interp: &Interp, context: &str) -> Vec<String> {
+        let _guard = self.quiet();
+        let _saved = interp.save_state();
+        let words = ["::tcl::namespace::eval", context, "::tcl::namespace::path"].map(Obj::from);
+        let path = interp.call_global(&words).ok().and_then(|p| p.elements().ok());
+        path.unwrap_or_default().iter().map(Obj::text).collect()
+    }
+
+    /// While the guard lives, look-ups make nothing.
+    fn quiet(&self) -> Busy<'_> {
+        Busy { lazy: self, before: self.busy.replace(true) }
+    }
+
+    /// Makes everything of a namespace that is exported, for ensembles that find their subcommands by that.
+    pub fn make_exported(&self, interp: &Interp, ns: &str) {
+        let blueprint = Arc::clone(&self.blueprint.borrow());
+        let patterns: Vec<String> = blueprint
+            .exports
+            .iter()
+            .filter(|(n, _)| n == ns)
+            .filter_map(|(_, p)| tcl::list_parse(p).ok())
+            .flatten()
+            .collect();
+        let exported = |tail: &&String| patterns.iter().any(|p| shared::glob::matches(p, tail));
+        let tails: Vec<String> = names(&blueprint, ns).filter(exported).cloned().collect();
+        for tail in tails {
+            self.make_if_pending(interp, &blueprint, ns, &tail);
+        }
     }
 
     fn make_if_pending(&self, interp: &Interp, blueprint: &Blueprint, ns: &str, tail: &str) {
@@ -105,8 +153,7 @@ impl Lazy {
     }
 
     fn make(&self, interp: &Interp, blueprint: &Blueprint, ns: &str, tail: &str, full: String) {
-        self.busy.set(true);
-        let guard = Busy(self);
+        let guard = self.quiet();
         let saved = interp.save_state();
         let exists = interp.has_command(&full);
         self.made.borrow_mut().insert(full.clone());
@@ -127,9 +174,14 @@ impl Lazy {
             let (ons, otail) = split(&origin);
             self.make_if_pending(interp, blueprint, &ons, &otail);
             let script = Obj::list([Obj::from("::tcl::namespace::import"), Obj::from("-force"), Obj::from(&origin)]);
-            let words = [Obj::from("::namespace"), Obj::from("eval"), Obj::from(ns), script];
-            if let Err(e) = interp.call_global(&words) {
-                shared::error!("blueprint: cannot import {origin} into {ns}: {}", describe(&e));
+            let words = [Obj::from("::tcl::namespace::eval"), Obj::from(ns), script];
+            let _guard = self.quiet();
+            if interp.call_global(&words).is_err() || !interp.has_command(&full) {
+                // It is no longer exported; an alias does the same for those who call it.
+                let words = ["::interp", "alias", "", &full, "", &origin].map(Obj::from);
+                if let Err(e) = interp.call_global(&words) {
+                    shared::error!("blueprint: cannot import {origin} into {ns}: {}", describe(&e));
+                }
             }
         }
         drop(saved);
@@ -149,9 +201,8 @@ impl Lazy {
                 }
             };
             blueprint.procs.get(ns).into_iter().flat_map(|p| p.keys()).for_each(&mut add);
-            if !procs_only {
-                blueprint.imports.get(ns).into_iter().flat_map(|p| p.keys()).for_each(&mut add);
-            }
+            let imports = blueprint.imports.get(ns).into_iter().flatten();
+            imports.filter(|(_, origin)| !procs_only || is_proc(&blueprint, origin)).for_each(|(tail, _)| add(tail));
         };
         match pattern.rfind("::") {
             Some(i) => {
@@ -185,28 +236,30 @@ impl Lazy {
         if !blueprint.procs.contains_key(&ns) && !pattern.starts_with("::") {
             ns = split(&join("::", pattern)).0;
         }
-        let tails: Vec<String> = blueprint
-            .procs
-            .get(&ns)
-            .into_iter()
-            .flat_map(|p| p.keys())
-            .filter(|t| shared::glob::matches(&tail_pattern, t))
-            .cloned()
-            .collect();
+        let tails: Vec<String> =
+            names(&blueprint, &ns).filter(|t| shared::glob::matches(&tail_pattern, t)).cloned().collect();
         for tail in tails {
             self.make_if_pending(interp, &blueprint, &ns, &tail);
         }
     }
 
     fn forget_namespace(&self, interp: &Interp, ns: &str) {
-        let ns = if ns.starts_with("::") { ns.to_owned() } else { join(&interp.current_namespace(), ns) };
-        let below = format!("{ns}::");
+        let words = ["::tcl::namespace::eval", ns, "::tcl::namespace::current"].map(Obj::from);
+        let exists = interp.call(&["::tcl::namespace::exists", ns].map(Obj::from));
+        if !exists.is_ok_and(|e| e.boolean().unwrap_or(false)) {
+            return; // Tcl will say so.
+        }
+        let Ok(full) = interp.call(&words) else { return };
+        let full = full.text();
+        let below = format!("{full}::");
         let blueprint = Arc::clone(&self.blueprint.borrow());
+        let inside = |name: &str| name == full || name.starts_with(&below);
         let mut made = self.made.borrow_mut();
-        for (name, procs) in &blueprint.procs {
-            if *name == ns || name.starts_with(&below) {
-                made.extend(procs.keys().map(|t| join(name, t)));
-            }
+        for (name, procs) in blueprint.procs.iter().filter(|(n, _)| inside(n)) {
+            made.extend(procs.keys().map(|t| join(name, t)));
+        }
+        for (name, imports) in blueprint.imports.iter().filter(|(n, _)| inside(n)) {
+            made.extend(imports.keys().map(|t| join(name, t)));
         }
     }
 
@@ -227,11 +280,25 @@ impl Lazy {
     }
 }
 
-struct Busy<'a>(&'a Lazy);
+/// Names in a namespace that the blueprint can make.
+fn names<'a>(blueprint: &'a Blueprint, ns: &str) -> impl Iterator<Item = &'a String> {
+    let procs = blueprint.procs.get(ns).into_iter().flat_map(|p| p.keys());
+    procs.chain(blueprint.imports.get(ns).into_iter().flat_map(|p| p.keys()))
+}
+
+fn is_proc(blueprint: &Blueprint, full: &str) -> bool {
+    let (ns, tail) = split(full);
+    blueprint.procs.get(&ns).is_some_and(|p| p.contains_key(&tail))
+}
+
+struct Busy<'a> {
+    lazy: &'a Lazy,
+    before: bool,
+}
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
-        self.0.busy.set(false);
+        self.lazy.busy.set(self.before);
     }
 }
 
@@ -249,7 +316,12 @@ const WRAP: &str = "
     namespace ensemble configure ::namespace -map [dict replace [namespace ensemble configure ::namespace -map] \
         import ::navis::namespace_import delete ::navis::namespace_delete]
     proc ::navis::package_unknown {next name args} {
-        if {![::navis::ifneeded $name] && $next ne {}} {uplevel #0 [list {*}$next $name {*}$args]}
+        if {[::navis::ifneeded $name]} {
+            foreach v [package versions $name] {
+                if {![llength $args] || ![catch {package vsatisfies $v {*}$args} fits] && $fits} return
+            }
+        }
+        if {$next ne {}} {uplevel #0 [list {*}$next $name {*}$args]}
     }
     package unknown [list ::navis::package_unknown [package unknown]]
 ";

@@ -1,6 +1,7 @@
 //! The room where Tcl runs: interpreters and their life, the connection as scripts see it, handles of sets.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -21,10 +22,11 @@ mod sets;
 mod startup;
 mod text;
 mod threads;
+mod traces;
 
 pub use crate::authority::Authorities;
 pub use answer::AnswerError;
-pub use birth::{Library, create_interp, eval_into_blueprint};
+pub use birth::{Library, create_interp, eval_into_blueprint, save_blueprint, update};
 pub use blueprint::Blueprint;
 pub use conn::{Conn, Form, FormFile, Progress};
 pub use pages::{finish as finish_file, internal_redirect, registered_file, serve as serve_url, tcl_page, url_to_file};
@@ -32,6 +34,7 @@ pub use runner::{Runner, Verdict, connection_thread, plain_notice, return_notice
 pub use sets::{SetRef, SetTable};
 pub use startup::{build, eval_initcmds, list_words, read_configuration, source_initfile, tcl_version};
 pub use text::Coder;
+pub use traces::{InterpMoment, InterpTraces, run_traces};
 pub use threads::{forget_interps, in_thread, report, with_interp};
 
 /// What the program plugs into scripting; `server` itself knows no command.
@@ -80,6 +83,8 @@ pub struct Context {
     pub building: Cell<bool>,
     /// The module whose files are being sourced (`ns_module`-style commands ask for it).
     pub module: RefCell<Option<String>>,
+    /// Global variables every interpreter has; others go at the end of a request.
+    pub kept_globals: RefCell<HashSet<String>>,
     /// `ns_ictl markfordelete`: not used again after the current request.
     pub condemned: Cell<bool>,
 }
@@ -95,6 +100,7 @@ impl Context {
             on_cleanup: RefCell::default(),
             building: Cell::new(false),
             module: RefCell::default(),
+            kept_globals: RefCell::default(),
             condemned: Cell::new(false),
         })
     }

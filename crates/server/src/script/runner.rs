@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use tcl::{Exit, Interp, Outcome};
 
-use super::{Conn, Context, Notice, Progress, birth};
+use super::birth::Freshness;
+use super::{Conn, Context, InterpMoment, Notice, Progress, birth, run_traces};
 use crate::dispatch::Handler;
 use crate::filter::Stage;
 use crate::request::Walk;
@@ -29,6 +30,12 @@ pub struct Runner {
     context: Rc<Context>,
 }
 
+impl Drop for Runner {
+    fn drop(&mut self) {
+        run_traces(&self.interp, &self.context, InterpMoment::Delete);
+    }
+}
+
 /// Runs `work` on this thread with a [`Runner`]; Tcl's data of the thread is freed at the end.
 pub fn connection_thread(server: &Arc<VirtualServer>, work: impl FnOnce(&mut Runner)) {
     super::in_thread(|| match birth::create_interp(server) {
@@ -44,14 +51,17 @@ pub fn connection_thread(server: &Arc<VirtualServer>, work: impl FnOnce(&mut Run
 impl Runner {
     /// Takes a request over; the interpreter is brought up to date first.
     pub fn begin(&mut self, walk: Walk) -> Rc<Conn> {
-        if self.context.condemned.get() {
-            self.renew();
-        }
-        if let Err(e) = birth::refresh(&self.interp, &self.context) {
-            super::report(&self.interp, "update of the interpreter", e);
+        match birth::refresh(&self.interp, &self.context) {
+            Ok(Freshness::Current) if !self.context.condemned.get() => {}
+            Ok(_) => self.renew(),
+            Err(e) => {
+                super::report(&self.interp, "update of the interpreter", e);
+                self.renew();
+            }
         }
         let conn = Conn::new(walk);
         self.context.set_conn(Some(Rc::clone(&conn)));
+        birth::begin(&self.interp, &self.context);
         conn
     }
 
@@ -202,6 +212,7 @@ impl Runner {
     fn renew(&mut self) {
         match birth::create_interp(&self.server) {
             Ok((interp, context)) => {
+                run_traces(&self.interp, &self.context, InterpMoment::Delete);
                 self.interp = interp;
                 self.context = context;
             }

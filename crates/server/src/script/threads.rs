@@ -6,13 +6,20 @@ use std::sync::Arc;
 
 use tcl::{Exit, Interp, Outcome};
 
-use super::{Context, birth};
+use super::birth::Freshness;
+use super::{Context, InterpMoment, birth, run_traces};
 use crate::vserver::VirtualServer;
 
 /// An interpreter with what it works on.
 struct Entry {
     interp: Interp,
     context: Rc<Context>,
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        run_traces(&self.interp, &self.context, InterpMoment::Delete);
+    }
 }
 
 thread_local! {
@@ -26,7 +33,7 @@ thread_local! {
 /// Those of `work`, and of making an interpreter.
 pub fn with_interp<R>(server: &Arc<VirtualServer>, work: impl FnOnce(&Interp, &Rc<Context>) -> Outcome<R>) -> Outcome<R> {
     let entry = take(server)?;
-    birth::refresh(&entry.interp, &entry.context)?;
+    birth::begin(&entry.interp, &entry.context);
     let result = work(&entry.interp, &entry.context);
     give_back(entry);
     result
@@ -75,13 +82,13 @@ fn take(server: &Arc<VirtualServer>) -> Outcome<Entry> {
         let mine = |e: &Entry| e.context.server.as_ref().is_some_and(|s| Arc::ptr_eq(s, server));
         kept.iter().position(mine).map(|i| kept.swap_remove(i))
     });
-    match kept {
-        Some(entry) => Ok(entry),
-        None => {
-            let (interp, context) = birth::create_interp(server)?;
-            Ok(Entry { interp, context })
-        }
+    if let Some(entry) = kept
+        && birth::refresh(&entry.interp, &entry.context)? == Freshness::Current
+    {
+        return Ok(entry);
     }
+    let (interp, context) = birth::create_interp(server)?;
+    Ok(Entry { interp, context })
 }
 
 fn give_back(entry: Entry) {

@@ -1,0 +1,79 @@
+# The life of interpreters and what applications hang onto it: ns_eval, ns_cleanup, ns_module and their like.
+
+proc ns_eval args {
+    set usage {wrong # args: should be "ns_eval ?-sync? ?-pending? /script/ ?args?"}
+    while {[llength $args]} {
+        switch -- [lindex $args 0] {
+            -sync {set args [lrange $args 1 end]}
+            -pending {return {}}
+            -- {set args [lrange $args 1 end]; break}
+            default break
+        }
+    }
+    if {![llength $args]} {error $usage}
+    if {[llength $args] == 1} {set script [lindex $args 0]} else {set script [concat {*}$args]}
+    ::navis::eval $script
+}
+
+# What the server does after every request, for threads that run for long.
+proc ns_cleanup {} {
+    ns_cleanupchans
+    ns_cleanupvars
+    ns_set cleanup
+    ns_ictl cleanup
+}
+
+proc ns_cleanupchans {} {
+    foreach channel [file channels] {
+        if {$channel ni {stdin stdout stderr}} {catch {close $channel}}
+    }
+}
+
+proc ns_cleanupvars {} {
+    foreach name [info globals] {
+        switch -glob -- $name {
+            auto_* - tcl_* - env - argv* - errorInfo - errorCode {}
+            default {unset -nocomplain ::$name}
+        }
+    }
+}
+
+proc ns_init {} {
+    ns_ictl update
+}
+
+proc ns_reinit {} {
+    ns_cleanup
+    ns_init
+}
+
+# Facts about the module whose files are being sourced.
+proc ns_module {key {val ""}} {
+    set module [::navis::module]
+    switch -exact -- $key {
+        name {return $module}
+        private - library {return [ns_library private {*}$module]}
+        shared {return [ns_library shared {*}$module]}
+        server {return [ns_info server]}
+        files {return [lsort [glob -nocomplain -directory [ns_library private {*}$module] *.tcl]]}
+        clear {return}
+        default {return -code error "ns_module: bad key \"$key\": must be clear, files, library, name, private, server, or shared"}
+    }
+}
+
+# Tells whoever runs the server that a script uses something old.
+proc ns_deprecated {{alternative ""} {explanation ""}} {
+    set depth [info level]
+    set who [expr {$depth > 1 ? [lindex [info level -1] 0] : "script"}]
+    set by [expr {$depth > 2 ? [lindex [info level -2] 0] : ""}]
+    set text "$who is deprecated"
+    if {$by ne ""} {append text " (called by $by)"}
+    if {$alternative ne ""} {append text "; use $alternative instead"}
+    if {$explanation ne ""} {append text ". $explanation"}
+    ns_log Deprecated $text
+}
+
+# Ends the script of a page without an error page.
+proc ns_tcl_abort {} {
+    return -code error -errorcode NS_TCL_ABORT ns_tcl_abort
+}
