@@ -243,6 +243,35 @@ fn whoever_waits_for_a_handle_has_it_when_it_comes() {
 }
 
 #[test]
+fn writers_queue_and_lose_nothing() {
+    let server = builder().start();
+    ok(
+        &server,
+        "set db [ns_db gethandle]
+        ns_db 1row $db {pragma journal_mode = wal}
+        ns_db dml $db {create table counter(n)}; ns_db dml $db {insert into counter values (0)}",
+    );
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..10 {
+                    ok(
+                        &server,
+                        "set db [ns_db gethandle -timeout 20]
+                        ns_db dml $db {begin immediate}
+                        set n [ns_set value [ns_db 1row $db {select n from counter}] 0]
+                        ns_db dml $db \"update counter set n = [expr {$n + 1}]\"
+                        ns_db dml $db commit",
+                    );
+                }
+            });
+        }
+    });
+    let count = "ns_set value [ns_db 1row [ns_db gethandle] {select n from counter}] 0";
+    assert_eq!(ok(&server, count), "40");
+}
+
+#[test]
 fn handles_and_pools_tell_about_themselves() {
     let server = builder().start();
     assert_eq!(
