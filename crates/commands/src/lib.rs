@@ -24,6 +24,7 @@ mod info;
 mod interp;
 mod job;
 mod keyl;
+mod json;
 pub mod kinds;
 mod privacy;
 mod later;
@@ -76,6 +77,7 @@ pub fn scripting() -> Scripting {
             interp::TABLE,
             job::TABLE,
             keyl::TABLE,
+            json::TABLE,
             log::TABLE,
             log::ASYNCFILE,
             net::TABLE,
