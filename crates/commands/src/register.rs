@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ::server::dispatch::{Handler, UrlToFile};
+use ::server::dispatch::{Handler, Proxies, UrlToFile};
 use ::server::filter::{Filter, Stage};
 use ::server::route::{Constraints, Unset};
 use ::server::script::{Conn, ScriptFilter, ScriptHandler, ScriptUrlToFile};
@@ -25,6 +25,14 @@ commands! { TABLE(call):
     "ns_register_tcl" [-constraints: Option<ConstraintsArg>, -noinherit: bool, --]
         (method: String, url: String, file: Option<String>)
         => handler(call, &method, &url, noinherit, constraints, TclPage { file });
+
+    /// Registers a script that answers requests for other servers, where the server is configured as a proxy.
+    "ns_register_proxy" (method: String, protocol: String, script: String, arg: Option<Rest>)
+        => {
+            let handler = Arc::new(Handler::Script(Arc::new(Proc(callback(script, arg)))));
+            let proxies = context(call).server().extensions.get::<Proxies>();
+            proxies.0.write().insert((method, protocol.to_ascii_lowercase()), handler);
+        };
 
     /// Answers requests with files of the page directory.
     "ns_register_fastpath" [-constraints: Option<ConstraintsArg>, -noinherit: bool, --]

@@ -1,10 +1,12 @@
 //! Who answers: host to server, method and URL to handler; and the answers that need no interpreter.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use http::{Refusal, RequestHead};
 use net::{Content, Reply, Response};
+use parking_lot::RwLock;
 
 use crate::driver::DriverEntry;
 use crate::fastpath::FileAnswer;
@@ -80,8 +82,24 @@ pub fn address(
             driver.server_for(host, port)
         }
     };
-    let http::target::Target { path, segments, query, fragment, .. } = parsed;
-    Ok((server, Target { raw: head.target.clone(), path, segments, query, fragment }))
+    let http::target::Target { form, path, segments, query, fragment, .. } = parsed;
+    let scheme = match form {
+        http::target::Form::Absolute { scheme, .. } => Some(scheme),
+        _ => None,
+    };
+    Ok((server, Target { raw: head.target.clone(), path, segments, query, fragment, scheme }))
+}
+
+/// Handlers of requests for other servers (`ns_register_proxy`), by method and scheme. An extension of the server.
+#[derive(Default)]
+pub struct Proxies(pub RwLock<HashMap<(String, String), Arc<Handler>>>);
+
+/// Who answers a request with an absolute target, where the server is configured as a proxy.
+pub fn proxy_of(server: &VirtualServer, method: &str, target: &Target) -> Option<Arc<Handler>> {
+    let scheme = target.scheme.as_ref().filter(|_| server.settings.enablehttpproxy)?;
+    let proxies = server.extensions.find::<Proxies>()?;
+    let found = proxies.0.read().get(&(method.to_owned(), scheme.clone())).cloned();
+    found
 }
 
 /// Answers a request that cannot be attributed to a server's URL.
@@ -167,6 +185,9 @@ pub fn overrun(walk: Walk) {
 /// The status to answer with: 405 when other methods have a handler here, else 404.
 pub fn handler_of(conn: &Rc<Conn>) -> Result<Arc<Handler>, u16> {
     let (method, url) = (conn.method.borrow().clone(), conn.url());
+    if let Some(proxy) = proxy_of(&conn.server, &method, &conn.target.borrow()) {
+        return Ok(proxy);
+    }
     let found = conn.with_context(|c| conn.server.routes.get(&method, &url, Some(c)));
     found.ok_or_else(|| {
         if !url.starts_with('/') {

@@ -37,6 +37,8 @@ pub struct Target {
     /// Encoded, without the question mark.
     pub query: Option<String>,
     pub fragment: Option<String>,
+    /// Of a target in absolute form, as it is sent to proxies.
+    pub scheme: Option<String>,
 }
 
 /// When a request passed which station.
@@ -131,7 +133,8 @@ pub fn arrive(driver: &Arc<DriverEntry>, exchange: Exchange) {
     Stats::add(&server.stats.received, request.body.len());
     let context = RequestContext { headers: &request.head.headers, peer: request.peer.ip() };
     let method = request.head.method.as_str();
-    let handler = server.routes.get(method, &target.path, Some(&context));
+    let handler = dispatch::proxy_of(&server, method, &target)
+        .or_else(|| server.routes.get(method, &target.path, Some(&context)));
     let pool = server.pool_map.get(method, &target.path, Some(&context));
     let pool = pool.unwrap_or_else(|| Arc::clone(server.default_pool()));
     let guarded = server.filters.concern(method, &target.path, &context) || server.has_authorities();

@@ -299,9 +299,6 @@ impl Interp {
     pub(crate) fn run(&self, f: impl FnOnce(*mut sys::Tcl_Interp) -> c_int) -> Outcome {
         let interp = self.raw();
         let _current = command::Current::enter(interp);
-        // SAFETY: live interpreter. Without this Tcl turns `break` and `continue` at the outermost level into errors, and
-        // callers could not tell what a filter or an authorization script means by them.
-        unsafe { sys::Tcl_AllowExceptions(interp) };
         let code = f(interp);
         // SAFETY: live interpreter that has just answered `code`.
         let outcome = unsafe { outcome::from_code(interp, code) };

@@ -101,6 +101,7 @@ pub fn internal_redirect(interp: &Interp, conn: &Rc<Conn>, location: &str) -> Ou
         let mut target = conn.target.borrow_mut();
         target.path = parsed.path;
         target.segments = parsed.segments;
+        target.scheme = None;
         if parsed.query.is_some() {
             target.query = parsed.query;
             *conn.form.borrow_mut() = None;

@@ -221,7 +221,6 @@ unsafe extern "C" {
     );
     pub fn Tcl_DictObjDone(search: *mut Tcl_DictSearch);
 
-    pub fn Tcl_AllowExceptions(interp: *mut Tcl_Interp);
     pub fn Tcl_EvalObjEx(interp: *mut Tcl_Interp, script: *mut Tcl_Obj, flags: c_int) -> c_int;
     pub fn Tcl_FSEvalFileEx(
         interp: *mut Tcl_Interp,
