@@ -1,6 +1,7 @@
 <%
 # Also rendered by POST /files when something is wrong: then with a dictionary of values and problems.
-set data [ns_adp_argv 1 ""]
+# A page that was asked for by its address has its own path there.
+set data [expr {[ns_conn method] eq "POST" ? [ns_adp_argv 1] : ""}]
 set problems {}
 set values [dict create title "" ship [ns_queryget ship ""]]
 if {$data ne ""} {
