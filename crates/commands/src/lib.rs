@@ -41,6 +41,7 @@ mod set;
 mod shared_channel;
 mod sls;
 mod socket;
+mod socket_callback;
 mod sync;
 mod text;
 mod thread;
@@ -93,6 +94,7 @@ pub fn scripting() -> Scripting {
             sls::TABLE,
             shared_channel::TABLE,
             socket::TABLE,
+            socket_callback::TABLE,
             sync::TABLE,
             text::TABLE,
             thread::TABLE,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use synopsis::{Call, commands};
 use tcl::channel::{Channel, CutChannel};
-use tcl::{Exit, Obj, TclError};
+use tcl::Exit;
 
 use crate::kinds::context;
 
@@ -17,7 +17,7 @@ commands! { TABLE(call):
     "ns_chan cleanup" [-shared: bool]
         => cleanup(call, shared);
 
-    /// Names and channels: those taken here, or with -shared all.
+    /// The names of the channels taken here, or with -shared of those that wait.
     "ns_chan list" [-shared: bool]
         => list(call, shared);
 
@@ -36,13 +36,7 @@ commands! { TABLE(call):
 
 /// The channels of a server that wait to be taken.
 #[derive(Default)]
-struct Waiting(Mutex<BTreeMap<String, Entry>>);
-
-/// `None` while an interpreter has it.
-struct Entry {
-    channel: Option<CutChannel>,
-    handle: String,
-}
+struct Waiting(Mutex<BTreeMap<String, CutChannel>>);
 
 /// What an interpreter has taken: names, and the channels as scripts call them.
 #[derive(Default)]
@@ -64,28 +58,33 @@ fn not_found(name: &str) -> Exit {
     tcl::error(format!("channel \"{name}\" not found"))
 }
 
-fn create(call: &Call<'_>, channel: &str, name: &str) -> Result<(), Exit> {
-    let found = Channel::find(call.interp, channel)?;
-    let waiting = waiting(call);
-    let mut map = waiting.0.lock();
-    if map.contains_key(name) {
-        return Err(TclError::new(format!("channel \"{name}\" already exists")).into());
-    }
-    let handle = found.name();
-    let cut = found.cut(call.interp).map_err(|_| in_use(channel))?;
-    map.insert(name.to_owned(), Entry { channel: Some(cut), handle });
-    Ok(())
+fn exists(name: &str) -> Exit {
+    tcl::error(format!("channel \"{name}\" already exists"))
 }
 
 fn in_use(channel: &str) -> Exit {
     tcl::error(format!("channel \"{channel}\" is in use by another interpreter"))
 }
 
-fn get(call: &Call<'_>, name: &str) -> Result<String, Exit> {
+fn create(call: &Call<'_>, channel: &str, name: &str) -> Result<(), Exit> {
+    let found = Channel::find(call.interp, channel)?;
+    give(call, found, name)
+}
+
+/// The lock is held from the check to the entry, so that of two givers one hears of the other.
+fn give(call: &Call<'_>, channel: Channel, name: &str) -> Result<(), Exit> {
     let waiting = waiting(call);
     let mut map = waiting.0.lock();
-    let cut = map.get_mut(name).and_then(|entry| entry.channel.take()).ok_or_else(|| not_found(name))?;
-    drop(map);
+    if map.contains_key(name) {
+        return Err(exists(name));
+    }
+    let cut = channel.cut(call.interp).map_err(|c| in_use(&c.name()))?;
+    map.insert(name.to_owned(), cut);
+    Ok(())
+}
+
+fn get(call: &Call<'_>, name: &str) -> Result<String, Exit> {
+    let cut = waiting(call).0.lock().remove(name).ok_or_else(|| not_found(name))?;
     let channel = cut.splice();
     channel.register(call.interp);
     let handle = channel.name();
@@ -96,52 +95,32 @@ fn get(call: &Call<'_>, name: &str) -> Result<String, Exit> {
 fn put(call: &Call<'_>, name: &str) -> Result<(), Exit> {
     let taken = taken(call);
     let handle = taken.0.borrow().get(name).cloned().ok_or_else(|| not_found(name))?;
-    let found = Channel::find(call.interp, &handle);
+    // A channel that the script closed is forgotten all the same.
+    let found = Channel::find(call.interp, &handle).inspect_err(|_| drop(taken.0.borrow_mut().remove(name)))?;
+    give(call, found, name)?;
     taken.0.borrow_mut().remove(name);
-    let waiting = waiting(call);
-    match found {
-        Ok(channel) => {
-            let cut = channel.cut(call.interp).map_err(|_| in_use(&handle))?;
-            waiting.0.lock().insert(name.to_owned(), Entry { channel: Some(cut), handle });
-            Ok(())
-        }
-        // The script closed it.
-        Err(e) => {
-            waiting.0.lock().remove(name);
-            Err(e.into())
-        }
-    }
+    Ok(())
 }
 
 fn cleanup(call: &Call<'_>, shared: bool) -> Result<(), Exit> {
     if shared {
-        let gone: Vec<Entry> = {
-            let waiting = waiting(call);
-            let mut map = waiting.0.lock();
-            let names: Vec<String> =
-                map.iter().filter(|(_, e)| e.channel.is_some()).map(|(n, _)| n.clone()).collect();
-            names.iter().filter_map(|name| map.remove(name)).collect()
-        };
+        let gone = std::mem::take(&mut *waiting(call).0.lock());
+        // Closing may wait for what is buffered: not under the lock.
         drop(gone);
         return Ok(());
     }
     let all = std::mem::take(&mut *taken(call).0.borrow_mut());
-    for (name, handle) in all {
-        waiting(call).0.lock().remove(&name);
-        if let Ok(channel) = Channel::find(call.interp, &handle) {
+    for handle in all.values() {
+        if let Ok(channel) = Channel::find(call.interp, handle) {
             channel.unregister(call.interp)?;
         }
     }
     Ok(())
 }
 
-fn list(call: &Call<'_>, shared: bool) -> Vec<Obj> {
+fn list(call: &Call<'_>, shared: bool) -> Vec<String> {
     if shared {
-        let waiting = waiting(call);
-        let map = waiting.0.lock();
-        return map.iter().flat_map(|(name, entry)| [Obj::from(name), Obj::from(&entry.handle)]).collect();
+        return waiting(call).0.lock().keys().cloned().collect();
     }
-    let taken = taken(call);
-    let map = taken.0.borrow();
-    map.iter().flat_map(|(name, handle)| [Obj::from(name), Obj::from(handle)]).collect()
+    taken(call).0.borrow().keys().cloned().collect()
 }

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use synopsis::{Call, FromObj, Kind, Label, Time, commands};
 use tcl::channel::{Access, Channel, Side};
-use tcl::{Exit, Obj, TclError};
+use tcl::{Exit, Interp, Obj, TclError};
 
 use crate::file::posix_message;
 
@@ -56,7 +56,7 @@ commands! { TABLE(call):
 }
 
 /// A port of TCP; 0 lets the system choose.
-struct Port(u16);
+pub struct Port(pub u16);
 
 impl FromObj for Port {
     const KIND: Kind = Kind::Value("port");
@@ -69,11 +69,13 @@ impl FromObj for Port {
     }
 }
 
-fn failed(what: &str, e: &io::Error) -> Exit {
+/// A complaint in the words of the system.
+pub fn failed(what: &str, e: &io::Error) -> Exit {
     tcl::error(format!("{what}: {}", posix_message(e)))
 }
 
-fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+/// The addresses of a host, which may be an address in brackets.
+pub fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     // A name in brackets is an IPv6 address as URLs have it.
     let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
     Ok((bare, port).to_socket_addrs()?.collect())
@@ -95,7 +97,7 @@ fn open(
     for address in resolve(host, port).map_err(|_| tcl::error(format!("could not lookup {host}")))? {
         match connect(address, local_host, local_port, asynchronous, deadline) {
             Ok(socket) => {
-                let (read, write) = channels(call, socket.into()).map_err(|e| failed(&what, &e))?;
+                let (read, write) = channels(call.interp, socket.into()).map_err(|e| failed(&what, &e))?;
                 if nonblock || asynchronous {
                     read.set_blocking(false).map_err(|e| failed(&what, &e))?;
                     write.set_blocking(false).map_err(|e| failed(&what, &e))?;
@@ -147,15 +149,16 @@ fn connect(
 }
 
 /// A socket as two channels, so that scripts may close either direction.
-fn channels(call: &Call<'_>, socket: OwnedFd) -> io::Result<(Channel, Channel)> {
+pub fn channels(interp: &Interp, socket: OwnedFd) -> io::Result<(Channel, Channel)> {
     let write = Channel::from_fd(socket.try_clone()?, Access::WRITE);
     let read = Channel::from_fd(socket, Access::READ);
-    read.register(call.interp);
-    write.register(call.interp);
+    read.register(interp);
+    write.register(interp);
     Ok((read, write))
 }
 
-fn duration(time: Time) -> Duration {
+/// A time as a duration; 0 if it is negative.
+pub fn duration(time: Time) -> Duration {
     let micros = u32::try_from(time.usec).unwrap_or(0);
     Duration::from_secs(u64::try_from(time.sec).unwrap_or(0)) + Duration::from_micros(u64::from(micros))
 }
@@ -173,7 +176,7 @@ fn listen(call: &Call<'_>, address: &str, port: u16) -> Result<String, Exit> {
 fn accept(call: &Call<'_>, name: &str) -> Result<Obj, Exit> {
     let fd = Channel::find(call.interp, name)?.fd(Side::Read).map_err(|e| failed("accept failed", &e))?;
     let (socket, _) = Socket::from(fd).accept().map_err(|e| failed("accept failed", &e))?;
-    let (read, write) = channels(call, socket.into()).map_err(|e| failed("accept failed", &e))?;
+    let (read, write) = channels(call.interp, socket.into()).map_err(|e| failed("accept failed", &e))?;
     Ok(Obj::list_of([read.name(), write.name()]))
 }
 

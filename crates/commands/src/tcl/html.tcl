@@ -21,6 +21,9 @@ proc ns_htmlselect {args} {
     if {$multi} {
         append html " multiple size='[expr {min(5, [llength $values])}]'"
     }
+    if {!$multi && [llength $values] > 25} {
+        append html " size='5'"
+    }
     append html ">\n"
     set options [lmap value $values label $labels {list [string map [list \" ""] $label] $value}]
     if {$sort} {
