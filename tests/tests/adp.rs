@@ -26,24 +26,41 @@ fn errors_tell_file_line_and_the_pages_around() {
     assert_eq!(server.get("/outer.adp").text(), "\na\nbend");
     let log = server.log();
     assert!(log.contains("can't read \"nothing\""), "{log}");
-    assert!(log.contains("at line 3 of adp file") && log.contains("included from line 2 of adp file"), "{log}");
+    assert!(
+        log.contains("at line 3 of adp file") && log.contains("included from line 2 of adp file"),
+        "{log}"
+    );
 }
 
 #[test]
 fn one_script_knows_the_lines_of_its_page() {
     let server = adp()
         .param("ns/server/default/adp", "singlescript", "true")
-        .page("a.adp", "a\nb\n<% foreach i {1 2} { %>\n(<%= $i %>)\n<% } %>\n\n<% error here %>lost")
+        .page(
+            "a.adp",
+            "a\nb\n<% foreach i {1 2} { %>\n(<%= $i %>)\n<% } %>\n\n<% error here %>lost",
+        )
         .start();
     assert_eq!(server.get("/a.adp").text(), "a\nb\n\n(1)\n\n(2)\n\n\n");
-    assert!(server.log().contains("at line 7 of adp file"), "{}", server.log());
+    assert!(
+        server.log().contains("at line 7 of adp file"),
+        "{}",
+        server.log()
+    );
 }
 
 #[test]
 fn pages_within_pages_have_an_end() {
-    let server = adp().page("a.adp", "<% ns_adp_include a.adp %>x").page("b.adp", "fine").start();
+    let server = adp()
+        .page("a.adp", "<% ns_adp_include a.adp %>x")
+        .page("b.adp", "fine")
+        .start();
     assert_eq!(server.get("/a.adp").status, 200);
-    assert!(server.log().contains("pages within pages"), "{}", server.log());
+    assert!(
+        server.log().contains("pages within pages"),
+        "{}",
+        server.log()
+    );
     assert_eq!(server.get("/b.adp").text(), "fine");
 }
 
@@ -51,12 +68,18 @@ fn pages_within_pages_have_an_end() {
 fn an_aborted_page_is_an_error_and_a_broken_stream_is_seen() {
     let server = adp()
         .page("a.adp", "text <% ns_adp_abort %> more")
-        .page("redirect.adp", "text <% ns_returnredirect /b.adp; ns_adp_abort %> more")
+        .page(
+            "redirect.adp",
+            "text <% ns_returnredirect /b.adp; ns_adp_abort %> more",
+        )
         .page("b.adp", "next")
         .start();
     assert_eq!(server.get("/a.adp").status, 500);
     let redirect = server.get("/redirect.adp");
-    assert_eq!((redirect.status, redirect.header("location")), (302, Some("/b.adp")));
+    assert_eq!(
+        (redirect.status, redirect.header("location")),
+        (302, Some("/b.adp"))
+    );
     assert_eq!(server.get("/b.adp").text(), "next");
 }
 
@@ -64,9 +87,18 @@ fn an_aborted_page_is_an_error_and_a_broken_stream_is_seen() {
 fn kept_output_holds_pages_that_are_not_kept() {
     let server = adp()
         .param("ns/server/default/adp", "cache", "true")
-        .page("a.adp", "<% ns_adp_include -cache 60 kept.adp [ns_queryget key] %>|")
-        .page("kept.adp", "<%= [nsv_incr n kept] %> <% ns_adp_include -nocache fresh.adp x %> end")
-        .page("fresh.adp", "<%= [ns_adp_argv 0] %><%= [nsv_incr n fresh] %>")
+        .page(
+            "a.adp",
+            "<% ns_adp_include -cache 60 kept.adp [ns_queryget key] %>|",
+        )
+        .page(
+            "kept.adp",
+            "<%= [nsv_incr n kept] %> <% ns_adp_include -nocache fresh.adp x %> end",
+        )
+        .page(
+            "fresh.adp",
+            "<%= [ns_adp_argv 0] %><%= [nsv_incr n fresh] %>",
+        )
         .start();
     assert_eq!(server.get("/a.adp?key=1").text(), "1 x1 end|");
     assert_eq!(server.get("/a.adp?key=1").text(), "1 x2 end|");
@@ -82,7 +114,10 @@ fn switches_last_for_one_request() {
         .start();
     assert_eq!(server.get("/on.adp").text(), "1");
     let off = server.get("/off.adp");
-    assert_eq!((off.text().as_str(), off.header("content-type")), ("0", Some("text/html; charset=utf-8")));
+    assert_eq!(
+        (off.text().as_str(), off.header("content-type")),
+        ("0", Some("text/html; charset=utf-8"))
+    );
 }
 
 #[test]
@@ -92,7 +127,9 @@ fn output_goes_to_a_channel_on_demand() {
         set out [ns_adp_parse -string {a<% ns_adp_flush %>b}]
         close $f; set out";
     assert_eq!(server.eval(script).expect("the script runs"), "ab");
-    let bad = server.eval("ns_adp_ctl channel nosuch").expect_err("there is no such channel");
+    let bad = server
+        .eval("ns_adp_ctl channel nosuch")
+        .expect_err("there is no such channel");
     assert!(format!("{bad:?}").contains("nosuch"), "{bad:?}");
 }
 
@@ -103,5 +140,8 @@ fn a_notice_is_a_page_on_demand() {
         .file("conf/notice.adp", "<%= $status %>: <%= $title %>")
         .start();
     let missing = server.get("/none.adp");
-    assert_eq!((missing.status, missing.text().as_str()), (404, "404: Not Found"));
+    assert_eq!(
+        (missing.status, missing.text().as_str()),
+        (404, "404: Not Found")
+    );
 }

@@ -222,6 +222,12 @@ impl Interp {
             .unwrap_or_default()
     }
 
+    /// The line of the script at work in which the last error happened; the first is 1.
+    pub fn error_line(&self) -> i64 {
+        // SAFETY: live interpreter of this thread.
+        i64::from(unsafe { sys::Tcl_GetErrorLine(self.raw()) })
+    }
+
     /// Keeps result and error state; the guard puts them back.
     pub fn save_state(&self) -> SavedState<'_> {
         // SAFETY: live interpreter.

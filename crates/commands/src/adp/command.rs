@@ -204,7 +204,9 @@ impl FromObj for MemoryOf {
         let size = MemorySize::from_obj(call, label, value)?.0;
         match usize::try_from(size) {
             Ok(n) if n > 0 => Ok(MemoryOf(n)),
-            _ => Err(tcl::error(format!("expected integer in range [1,MAX] for '{label}', but got {size}"))),
+            _ => Err(tcl::error(format!(
+                "expected integer in range [1,MAX] for '{label}', but got {size}"
+            ))),
         }
     }
 }
@@ -242,7 +244,9 @@ struct Parse {
 }
 
 fn frame(call: &Call<'_>) -> Result<std::rc::Rc<Frame>, Exit> {
-    Engine::of(call.interp)?.frame().ok_or_else(|| tcl::error("no active adp"))
+    Engine::of(call.interp)?
+        .frame()
+        .ok_or_else(|| tcl::error("no active adp"))
 }
 
 fn append(call: &Call<'_>, strings: &[Obj]) -> Outcome<()> {
@@ -259,7 +263,11 @@ fn append(call: &Call<'_>, strings: &[Obj]) -> Outcome<()> {
 fn puts(call: &Call<'_>, string: &Obj, nonewline: bool) -> Outcome<()> {
     let engine = Engine::active(call.interp)?;
     string.with_text(|text| engine.append(call.interp, text))?;
-    if nonewline { Ok(()) } else { engine.append(call.interp, "\n") }
+    if nonewline {
+        Ok(())
+    } else {
+        engine.append(call.interp, "\n")
+    }
 }
 
 fn raise(call: &Call<'_>, exception: Exception, value: Option<Obj>) -> Outcome {
@@ -272,7 +280,12 @@ fn argv(call: &Call<'_>, index: Option<Int<0, MAX>>, default: Option<Obj>) -> Ou
     let frame = frame(call)?;
     match index {
         None => Ok(Obj::list(frame.args.iter().cloned())),
-        Some(index) => Ok(frame.args.get(index.as_usize()).cloned().or(default).unwrap_or_default()),
+        Some(index) => Ok(frame
+            .args
+            .get(index.as_usize())
+            .cloned()
+            .or(default)
+            .unwrap_or_default()),
     }
 }
 
@@ -293,7 +306,11 @@ fn bind_args(call: &Call<'_>, names: &[Obj]) -> Outcome<()> {
 fn dump(call: &Call<'_>) -> Outcome {
     let engine = Engine::active(call.interp)?;
     let mut state = engine.state.borrow_mut();
-    Ok(state.outputs.last_mut().map(|o| Obj::from(std::mem::take(&mut o.text))).unwrap_or_default())
+    Ok(state
+        .outputs
+        .last_mut()
+        .map(|o| Obj::from(std::mem::take(&mut o.text)))
+        .unwrap_or_default())
 }
 
 fn tell(call: &Call<'_>) -> Outcome<usize> {
@@ -324,7 +341,8 @@ fn channel_to(call: &Call<'_>, channel: String) -> Outcome<()> {
     let engine = Engine::of(call.interp)?;
     if !channel.is_empty() {
         // The message about an unknown channel is Tcl's.
-        call.interp.call(&["fconfigure", &channel, "-blocking"].map(Obj::from))?;
+        call.interp
+            .call(&["fconfigure", &channel, "-blocking"].map(Obj::from))?;
     }
     engine.state.borrow_mut().channel = Some(channel).filter(|c| !c.is_empty());
     Ok(())
@@ -357,11 +375,19 @@ fn expire(call: &Call<'_>, value: Option<bool>) -> Outcome<bool> {
     Ok(before)
 }
 
-fn debug(call: &Call<'_>, host: Option<String>, port: Option<String>, procs: Option<String>) -> Outcome<bool> {
+fn debug(
+    call: &Call<'_>,
+    host: Option<String>,
+    port: Option<String>,
+    procs: Option<String>,
+) -> Outcome<bool> {
     let engine = Engine::active(call.interp)?;
     let word = |w: Option<String>| Obj::from(w.unwrap_or_default());
     let init = Obj::from(&engine.shared.settings.debuginit);
-    match call.interp.call(&[init, word(procs), word(host), word(port)]) {
+    match call
+        .interp
+        .call(&[init, word(procs), word(host), word(port)])
+    {
         Ok(_) => Ok(true),
         Err(Exit::Error(e)) => {
             engine.state.borrow_mut().exception = Exception::Abort;
@@ -397,7 +423,12 @@ fn include(
 ) -> Outcome<()> {
     let engine = Engine::of(call.interp)?;
     let path = engine.resolve(filename);
-    let mut what = Included { path, args: Vec::new(), tagset: tagset.unwrap_or_default(), tcl };
+    let mut what = Included {
+        path,
+        args: Vec::new(),
+        tagset: tagset.unwrap_or_default(),
+        tcl,
+    };
     let args: Vec<Obj> = args.map(|a| a.to_vec()).unwrap_or_default();
     if nocache || cache.is_some() {
         what.args = args.iter().map(Obj::text).collect();
@@ -416,7 +447,9 @@ fn include(
 
 fn parse(call: &Call<'_>, how: Parse, args: &[Obj]) -> Outcome<String> {
     let engine = Engine::of(call.interp)?;
-    let Some(first) = args.first() else { return Ok(String::new()) };
+    let Some(first) = args.first() else {
+        return Ok(String::new());
+    };
     let mut variant = engine.variant(how.tcl, how.tagset.as_deref())?;
     variant.safe |= how.safe;
     let cwd = how.cwd.as_deref().map(|c| engine.resolve(c));
@@ -441,9 +474,15 @@ fn parse(call: &Call<'_>, how: Parse, args: &[Obj]) -> Outcome<String> {
 fn info(call: &Call<'_>) -> Outcome {
     let frame = frame(call)?;
     let source = &frame.page.source;
-    let (size, mtime) = source.state.map_or((source.text.len() as u64, 0), |s| (s.size, s.mtime.0));
+    let (size, mtime) = source
+        .state
+        .map_or((source.text.len() as u64, 0), |s| (s.size, s.mtime.0));
     let file = source.file.as_deref().unwrap_or("inline");
-    Ok(Obj::list([Obj::from(file), Obj::from(size), Obj::from(mtime)]))
+    Ok(Obj::list([
+        Obj::from(file),
+        Obj::from(size),
+        Obj::from(mtime),
+    ]))
 }
 
 fn mimetype_of(call: &Call<'_>, mimetype: Option<String>) -> Outcome<String> {
@@ -464,7 +503,11 @@ fn register(
 ) -> Outcome<()> {
     let engine = Engine::of(call.interp)?;
     let set = tagset.unwrap_or_default();
-    if engine.shared.tags.register(&set, tag, Tag { kind, end, script }) {
+    if engine
+        .shared
+        .tags
+        .register(&set, tag, Tag { kind, end, script })
+    {
         Ok(())
     } else {
         Err(tcl::error(format!("no such tagset: \"{set}\"")))
@@ -473,7 +516,10 @@ fn register(
 
 fn tagset_create(call: &Call<'_>, name: &str, fallback: Option<String>) -> Outcome<bool> {
     let engine = Engine::of(call.interp)?;
-    if let Some(fallback) = fallback.as_deref().filter(|f| !engine.shared.tags.exists(f)) {
+    if let Some(fallback) = fallback
+        .as_deref()
+        .filter(|f| !engine.shared.tags.exists(f))
+    {
         return Err(tcl::error(format!("no such tagset: \"{fallback}\"")));
     }
     Ok(engine.shared.tags.create(name, fallback.as_deref()))
@@ -482,9 +528,12 @@ fn tagset_create(call: &Call<'_>, name: &str, fallback: Option<String>) -> Outco
 fn tagset_info(call: &Call<'_>, name: &str) -> Outcome {
     let engine = Engine::of(call.interp)?;
     match engine.shared.tags.info(name) {
-        Some((size, fallback)) => {
-            Ok(Obj::list([Obj::from("size"), Obj::from(size), Obj::from("fallback"), Obj::from(fallback)]))
-        }
+        Some((size, fallback)) => Ok(Obj::list([
+            Obj::from("size"),
+            Obj::from(size),
+            Obj::from("fallback"),
+            Obj::from(fallback),
+        ])),
         None => Err(tcl::error(format!("no such tagset: \"{name}\""))),
     }
 }
@@ -493,7 +542,9 @@ fn stats(call: &Call<'_>) -> Outcome {
     let engine = Engine::of(call.interp)?;
     let mut list = Vec::new();
     for source in engine.shared.sources.list() {
-        let (Some(file), Some(state)) = (&source.file, source.state) else { continue };
+        let (Some(file), Some(state)) = (&source.file, source.state) else {
+            continue;
+        };
         let evals = source.evals.load(std::sync::atomic::Ordering::Relaxed);
         let numbers = [
             ("dev", state.dev),
@@ -507,7 +558,11 @@ fn stats(call: &Call<'_>) -> Outcome {
             ("scripts", source.scripts() as u64),
         ];
         list.push(Obj::from(file));
-        list.push(Obj::list(numbers.into_iter().flat_map(|(k, n)| [Obj::from(k), Obj::from(n)])));
+        list.push(Obj::list(
+            numbers
+                .into_iter()
+                .flat_map(|(k, n)| [Obj::from(k), Obj::from(n)]),
+        ));
     }
     Ok(Obj::list(list))
 }

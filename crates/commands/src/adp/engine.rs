@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use server::script::Context;
-use tcl::{Exit, Interp, Obj, Outcome, TclError};
+use tcl::{Exit, Interp, Obj, Outcome, ReturnExit, TclError};
 
 use super::Shared;
 use super::output::{Included, Kind, Output, Piece};
@@ -61,11 +61,29 @@ pub struct Frame {
     pub variables: Vec<(&'static str, Obj)>,
     /// The line of the script at work.
     line: Cell<u32>,
+    /// The block that failed last, and how.
+    failed: RefCell<Option<(usize, TclError)>>,
 }
 
 impl Frame {
     pub fn new(page: Rc<Page>, args: Vec<Obj>, tagset: Rc<str>) -> Frame {
-        Frame { page, cwd: None, args, named: false, tagset, variables: Vec::new(), line: Cell::new(1) }
+        Frame {
+            page,
+            cwd: None,
+            args,
+            named: false,
+            tagset,
+            variables: Vec::new(),
+            line: Cell::new(1),
+            failed: RefCell::default(),
+        }
+    }
+
+    /// Notes the line of the block that is about to run.
+    fn next_is(&self, block: usize) {
+        if let Some(Block::Script(script)) = self.page.source.blocks.get(block) {
+            self.line.set(script.line);
+        }
     }
 
     fn name(&self) -> &str {
@@ -169,8 +187,18 @@ impl Engine {
             if let Some(cwd) = &frame.cwd {
                 return cwd.clone();
             }
-            if let Some((dir, _)) = frame.page.source.file.as_deref().and_then(|f| f.rsplit_once('/')) {
-                return if dir.is_empty() { "/".to_owned() } else { dir.to_owned() };
+            if let Some((dir, _)) = frame
+                .page
+                .source
+                .file
+                .as_deref()
+                .and_then(|f| f.rsplit_once('/'))
+            {
+                return if dir.is_empty() {
+                    "/".to_owned()
+                } else {
+                    dir.to_owned()
+                };
             }
         }
         self.context.server().pages.to_string_lossy().into_owned()
@@ -178,7 +206,11 @@ impl Engine {
 
     /// An absolute path.
     pub fn resolve(&self, path: &str) -> String {
-        if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", self.directory()) }
+        if path.starts_with('/') {
+            path.to_owned()
+        } else {
+            format!("{}/{path}", self.directory())
+        }
     }
 
     /// How a page is read now.
@@ -189,9 +221,17 @@ impl Engine {
                 return Err(tcl::error(format!("no such tagset: \"{name}\"")));
             }
             Some(name) => Rc::from(super::tags::TagSets::key(name)),
-            None => state.frames.last().map_or_else(|| Rc::clone(&self.no_tagset), |f| Rc::clone(&f.tagset)),
+            None => state
+                .frames
+                .last()
+                .map_or_else(|| Rc::clone(&self.no_tagset), |f| Rc::clone(&f.tagset)),
         };
-        Ok(Variant { safe: state.flags.has(Flag::SAFE), single: state.flags.has(Flag::SINGLESCRIPT), tcl, tagset })
+        Ok(Variant {
+            safe: state.flags.has(Flag::SAFE),
+            single: state.flags.has(Flag::SINGLESCRIPT),
+            tcl,
+            tagset,
+        })
     }
 
     /// Reads a page from its file.
@@ -199,7 +239,8 @@ impl Engine {
     /// # Errors
     /// The file cannot be read.
     pub fn load(&self, path: &str, variant: &Variant) -> Result<Rc<Page>, Exit> {
-        self.pages.load(path, variant, &self.shared, &self.context.process)
+        self.pages
+            .load(path, variant, &self.shared, &self.context.process)
     }
 
     /// Runs a file as a page; its output goes where output goes now.
@@ -217,12 +258,27 @@ impl Engine {
     ///
     /// # Errors
     /// As there.
-    pub fn include_cached(&self, interp: &Interp, what: &Included, args: Vec<Obj>, ttl: Duration) -> Outcome<()> {
-        let recording = matches!(self.state.borrow().outputs.last(), Some(Output { kind: Kind::Recorded(_), .. }));
+    pub fn include_cached(
+        &self,
+        interp: &Interp,
+        what: &Included,
+        args: Vec<Obj>,
+        ttl: Duration,
+    ) -> Outcome<()> {
+        let recording = matches!(
+            self.state.borrow().outputs.last(),
+            Some(Output {
+                kind: Kind::Recorded(_),
+                ..
+            })
+        );
         if recording || !self.has(Flag::CACHE) {
             return self.include(interp, what, args);
         }
-        let variant = self.variant(what.tcl, Some(what.tagset.as_str()).filter(|t| !t.is_empty()))?;
+        let variant = self.variant(
+            what.tcl,
+            Some(what.tagset.as_str()).filter(|t| !t.is_empty()),
+        )?;
         let page = self.load(&what.path, &variant)?;
         let words: Vec<&str> = what.args.iter().map(String::as_str).collect();
         let key = format!(
@@ -238,10 +294,19 @@ impl Engine {
         let pieces = match self.shared.kept.get(&key) {
             Some(pieces) => pieces,
             None => {
-                self.state.borrow_mut().outputs.push(Output::new(Kind::Recorded(Vec::new())));
+                self.state
+                    .borrow_mut()
+                    .outputs
+                    .push(Output::new(Kind::Recorded(Vec::new())));
                 let ended = self.run(interp, Frame::new(page, args, variant.tagset));
                 let output = self.state.borrow_mut().outputs.pop();
-                let Some(Output { text, kind: Kind::Recorded(mut pieces) }) = output else { return ended };
+                let Some(Output {
+                    text,
+                    kind: Kind::Recorded(mut pieces),
+                }) = output
+                else {
+                    return ended;
+                };
                 pieces.push(Piece::Text(Arc::from(text)));
                 let pieces: Arc<[Piece]> = Arc::from(pieces);
                 let complete = ended.is_ok() && self.state.borrow().exception == Exception::Ok;
@@ -279,7 +344,13 @@ impl Engine {
     /// Remembers a page that is to run each time, if output is being kept.
     pub fn postpone(&self, what: &Included) -> bool {
         let mut state = self.state.borrow_mut();
-        let Some(Output { text, kind: Kind::Recorded(pieces) }) = state.outputs.last_mut() else { return false };
+        let Some(Output {
+            text,
+            kind: Kind::Recorded(pieces),
+        }) = state.outputs.last_mut()
+        else {
+            return false;
+        };
         if !text.is_empty() {
             pieces.push(Piece::Text(Arc::from(std::mem::take(text))));
         }
@@ -298,7 +369,13 @@ impl Engine {
             state.frames.is_empty()
         };
         let ended = self.run(interp, frame);
-        let text = self.state.borrow_mut().outputs.pop().map(|o| o.text).unwrap_or_default();
+        let text = self
+            .state
+            .borrow_mut()
+            .outputs
+            .pop()
+            .map(|o| o.text)
+            .unwrap_or_default();
         if outermost {
             let exception = std::mem::take(&mut self.state.borrow_mut().exception);
             if exception != Exception::Ok {
@@ -317,33 +394,156 @@ impl Engine {
             let mut state = self.state.borrow_mut();
             if state.frames.len() >= MOST_LEVELS {
                 state.exception = Exception::Overflow;
-                shared::error!("adp: more than {MOST_LEVELS} pages within pages, at file \"{}\"", frame.name());
-                return Err(tcl::error(format!("adp: pages within pages are limited to {MOST_LEVELS}")));
+                shared::error!(
+                    "adp: more than {MOST_LEVELS} pages within pages, at file \"{}\"",
+                    frame.name()
+                );
+                return Err(tcl::error(format!(
+                    "adp: pages within pages are limited to {MOST_LEVELS}"
+                )));
             }
             frame.page.source.evals.fetch_add(1, Ordering::Relaxed);
             state.frames.push(Rc::new(frame));
         }
-        let called = interp.call(&self.frame_call);
-        self.state.borrow_mut().frames.pop();
-        let ended = self.ended.borrow_mut().take();
-        called?;
+        let frame = self.frame().ok_or_else(no_active_adp)?;
+        frame.next_is(0);
+        let mut ended = match &frame.page.call {
+            Some(call) if frame.variables.is_empty() && !self.has(Flag::TRACE) => {
+                let called = interp.call(call);
+                let last = frame.page.source.blocks.len().wrapping_sub(1);
+                match frame.failed.take() {
+                    Some((block, e)) if block == last => called.and(Err(e.into())),
+                    _ => called.map(|_| ()),
+                }
+            }
+            _ => interp
+                .call(&self.frame_call)
+                .and_then(|_| self.ended.take().unwrap_or(Ok(()))),
+        };
         let mut state = self.state.borrow_mut();
+        state.frames.pop();
         match state.exception {
+            Exception::Ok => {}
             Exception::Return => {
                 state.exception = Exception::Ok;
-                Ok(())
+                ended = Ok(());
             }
-            Exception::Ok => ended.unwrap_or(Ok(())),
             // The scripts of the pages around end, too.
-            _ => ended.unwrap_or(Ok(())).and_then(|()| {
-                if state.frames.is_empty() { Ok(()) } else { Err(tcl::error("")) }
-            }),
+            _ if ended.is_ok() && !state.frames.is_empty() => ended = Err(tcl::error("")),
+            _ => {}
+        }
+        ended
+    }
+
+    /// `::navis::adp_text BLOCK`: outputs a text of the page at work; called by its procedure.
+    pub fn text_block(&self, interp: &Interp, words: &[Obj]) -> Outcome {
+        let (frame, block) = self.block(words)?;
+        self.check()?;
+        frame.next_is(block + 1);
+        if let Some(Block::Text(range)) = frame.page.source.blocks.get(block) {
+            self.append(interp, &frame.page.source.text[range.clone()])?;
+        }
+        Ok(Obj::new())
+    }
+
+    /// `::navis::adp_failed BLOCK`: a script of the page at work has failed; called by its procedure.
+    pub fn failed_block(&self, interp: &Interp, words: &[Obj]) -> Outcome {
+        let (line, info) = (interp.error_line(), interp.error_info());
+        let (frame, block) = self.block(words)?;
+        let code = interp
+            .get_global("errorCode")
+            .map(|c| c.text())
+            .unwrap_or_default();
+        let message = interp
+            .get(super::pages::RESULT)
+            .map(|m| m.text())
+            .unwrap_or_default();
+        let trace = info.strip_prefix(&message).unwrap_or_default().to_owned();
+        let code = tcl::list_parse(&code).unwrap_or_else(|_| vec![code]);
+        let words: Vec<&str> = code.iter().map(String::as_str).collect();
+        let mut error = TclError::new(message).with_code(&words);
+        if !trace.is_empty() {
+            error = error.with_note(&trace);
+        }
+        let line = line - i64::from(frame.page.body_lines.get(block).copied().unwrap_or(1)) + 1;
+        self.block_failed(interp, &frame, block, error, line)
+    }
+
+    /// `::navis::adp_eval BLOCK`: runs a script that cannot be part of the page's procedure.
+    pub fn eval_block(&self, interp: &Interp, words: &[Obj]) -> Outcome {
+        let (frame, block) = self.block(words)?;
+        self.check()?;
+        let Some(Some(script)) = frame.page.scripts.get(block) else {
+            return Ok(Obj::new());
+        };
+        match interp.eval_obj(script) {
+            Err(Exit::Error(e)) => {
+                let line = e.line().unwrap_or(1);
+                self.block_failed(interp, &frame, block, e, line)
+            }
+            _ => Ok(Obj::new()),
+        }
+    }
+
+    /// `::navis::adp_check BLOCK`: between two scripts.
+    pub fn check_block(&self, words: &[Obj]) -> Outcome {
+        let (frame, block) = self.block(words)?;
+        self.check()?;
+        frame.next_is(block);
+        Ok(Obj::new())
+    }
+
+    /// Leaves the page's procedure when the page has to end.
+    fn check(&self) -> Outcome<()> {
+        match self.state.borrow().exception {
+            Exception::Ok => Ok(()),
+            _ => Err(ReturnExit::new("").into()),
+        }
+    }
+
+    fn block(&self, words: &[Obj]) -> Outcome<(Rc<Frame>, usize)> {
+        let frame = self.frame().ok_or_else(no_active_adp)?;
+        let block = words
+            .get(1)
+            .and_then(|w| w.int().ok())
+            .and_then(|n| usize::try_from(n).ok());
+        Ok((frame, block.ok_or_else(|| tcl::error("block expected"))?))
+    }
+
+    fn block_failed(
+        &self,
+        interp: &Interp,
+        frame: &Frame,
+        block: usize,
+        e: TclError,
+        line: i64,
+    ) -> Outcome {
+        let mut strict = true;
+        if self.state.borrow().exception == Exception::Ok {
+            if let Some(Block::Script(script)) = frame.page.source.blocks.get(block) {
+                self.report(interp, frame, script, &e, line);
+            }
+            strict = self.has(Flag::STRICTERROR) || self.state.borrow().exception != Exception::Ok;
+        }
+        // A strict page ends with this block, whichever it is.
+        let block = if strict {
+            frame.page.source.blocks.len().wrapping_sub(1)
+        } else {
+            block
+        };
+        *frame.failed.borrow_mut() = Some((block, e));
+        if strict {
+            Err(ReturnExit::new("").into())
+        } else {
+            Ok(Obj::new())
         }
     }
 
     /// `::navis::adp_run`: runs the page on top of the stack; called in its frame.
     pub fn run_here(&self, interp: &Interp) -> Outcome {
-        let Some(frame) = self.frame() else { return Err(no_active_adp()) };
+        let Some(frame) = self.frame() else {
+            return Err(no_active_adp());
+        };
         for (name, value) in &frame.variables {
             interp.set(name, value.clone())?;
         }
@@ -373,8 +573,10 @@ impl Engine {
                         break;
                     }
                     if let Err(e) = &last {
-                        self.report(interp, frame, script, e);
-                        if self.has(Flag::STRICTERROR) || self.state.borrow().exception != Exception::Ok {
+                        self.report(interp, frame, script, e, e.line().unwrap_or(1));
+                        if self.has(Flag::STRICTERROR)
+                            || self.state.borrow().exception != Exception::Ok
+                        {
                             break;
                         }
                     }
@@ -413,7 +615,9 @@ impl Engine {
         let due = {
             let mut state = self.state.borrow_mut();
             let (stream, bufsize) = (state.flags.has(Flag::STREAM), state.bufsize);
-            let Some(output) = state.outputs.last_mut() else { return Err(no_active_adp()) };
+            let Some(output) = state.outputs.last_mut() else {
+                return Err(no_active_adp());
+            };
             output.text.push_str(text);
             matches!(output.kind, Kind::Response { .. }) && (stream || output.text.len() > bufsize)
         };
@@ -421,8 +625,12 @@ impl Engine {
     }
 
     /// Logs why a script of a page failed, shows it where that is wanted, or includes the page for errors.
-    fn report(&self, interp: &Interp, frame: &Frame, script: &Script, e: &TclError) {
-        let info = if e.info().is_empty() { e.message() } else { e.info() };
+    fn report(&self, interp: &Interp, frame: &Frame, script: &Script, e: &TclError, line: i64) {
+        let info = if e.info().is_empty() {
+            e.message()
+        } else {
+            e.info()
+        };
         {
             let mut reported = self.reported.borrow_mut();
             if !reported.is_empty() && info.starts_with(reported.as_str()) {
@@ -430,14 +638,29 @@ impl Engine {
             }
             info.clone_into(&mut reported);
         }
-        let line = frame.page.source.line(script, e.line().unwrap_or(1));
-        let mut text = format!("{info}\n    at line {line} of adp file \"{}\"", frame.name());
+        let line = frame.page.source.line(script, line);
+        frame.line.set(line);
+        let mut text = format!(
+            "{info}\n    at line {line} of adp file \"{}\"",
+            frame.name()
+        );
         let outer: Vec<Rc<Frame>> = {
             let state = self.state.borrow();
-            state.frames.iter().rev().skip(1).take(SHOWN_LEVELS).map(Rc::clone).collect()
+            state
+                .frames
+                .iter()
+                .rev()
+                .skip(1)
+                .take(SHOWN_LEVELS)
+                .map(Rc::clone)
+                .collect()
         };
         for frame in &outer {
-            text.push_str(&format!("\n    included from line {} of adp file \"{}\"", frame.line.get(), frame.name()));
+            text.push_str(&format!(
+                "\n    included from line {} of adp file \"{}\"",
+                frame.line.get(),
+                frame.name()
+            ));
         }
         if self.has(Flag::DETAILERROR) {
             self.add_request(&mut text);
@@ -446,9 +669,19 @@ impl Engine {
         let page = &self.shared.settings.errorpage;
         let nested = std::mem::replace(&mut self.state.borrow_mut().in_errorpage, true);
         if !nested && !page.is_empty() {
-            let path = self.context.server().path(page).to_string_lossy().into_owned();
+            let path = self
+                .context
+                .server()
+                .path(page)
+                .to_string_lossy()
+                .into_owned();
             let args = vec![Obj::from(&path), Obj::from(&text)];
-            let what = Included { path, args: Vec::new(), tagset: String::new(), tcl: false };
+            let what = Included {
+                path,
+                args: Vec::new(),
+                tagset: String::new(),
+                tcl: false,
+            };
             if let Err(e) = self.include(interp, &what, args) {
                 server::script::report(interp, "adp: error page", e);
             }
@@ -461,7 +694,9 @@ impl Engine {
     }
 
     fn add_request(&self, text: &mut String) {
-        let Some(conn) = self.context.conn() else { return };
+        let Some(conn) = self.context.conn() else {
+            return;
+        };
         text.push_str(&format!(
             "\n    while processing connection {}: {} {}, PeerAddress: {}",
             conn.id(),

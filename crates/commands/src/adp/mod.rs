@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ::server::script::Context;
 use ::server::vserver::VirtualServer;
-use tcl::Interp;
+use tcl::{Interp, Obj};
 
 mod command;
 mod engine;
@@ -40,9 +40,16 @@ impl Shared {
             return Ok(shared);
         }
         let process = server.process();
-        let section = process.config.read().section_or_empty(&server.section("adp"));
-        let settings = AdpSettings::read(&section)
-            .map_err(|p| p.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+        let section = process
+            .config
+            .read()
+            .section_or_empty(&server.section("adp"));
+        let settings = AdpSettings::read(&section).map_err(|p| {
+            p.iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join("\n")
+        })?;
         Ok(server.extensions.get_or(|| Shared {
             settings,
             tags: tags::TagSets::default(),
@@ -54,14 +61,35 @@ impl Shared {
 
 /// Gives an interpreter its engine.
 pub fn install(interp: &Interp, context: &Rc<Context>) {
-    let Some(server) = &context.server else { return };
+    let Some(server) = &context.server else {
+        return;
+    };
     let shared = match Shared::of(server) {
         Ok(shared) => shared,
         Err(e) => return shared::error!("adp: {e}"),
     };
     let engine = Rc::new(Engine::new(Rc::clone(context), shared));
-    let runner = Rc::clone(&engine);
-    interp.register("::navis::adp_run", move |interp, _| runner.run_here(interp));
+    let e = Rc::clone(&engine);
+    interp.register("::navis::adp_run", move |interp, _| e.run_here(interp));
+    let e = Rc::clone(&engine);
+    interp.register("::navis::adp_text", move |interp, words| {
+        e.text_block(interp, words)
+    });
+    let e = Rc::clone(&engine);
+    interp.register("::navis::adp_failed", move |interp, words| {
+        e.failed_block(interp, words)
+    });
+    let e = Rc::clone(&engine);
+    interp.register("::navis::adp_eval", move |interp, words| {
+        e.eval_block(interp, words)
+    });
+    let e = Rc::clone(&engine);
+    interp.register("::navis::adp_check", move |_, words| e.check_block(words));
+    let e = Rc::clone(&engine);
+    interp.register("::navis::adp_stream", move |_, _| {
+        e.start_stream();
+        Ok(Obj::new())
+    });
     interp.set_data(engine);
 }
 

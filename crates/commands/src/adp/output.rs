@@ -41,7 +41,10 @@ pub struct Included {
 
 impl Output {
     pub fn new(kind: Kind) -> Output {
-        Output { text: String::new(), kind }
+        Output {
+            text: String::new(),
+            kind,
+        }
     }
 
     /// Keeps at most `length` bytes, and no half character.
@@ -77,7 +80,9 @@ impl Kept {
     pub fn put(&self, key: String, pieces: Arc<[Piece]>, ttl: std::time::Duration, budget: usize) {
         let bytes = key.len() + pieces.iter().map(Piece::len).sum::<usize>();
         let now = std::time::Instant::now();
-        let Some(until) = now.checked_add(ttl).filter(|_| bytes <= budget) else { return };
+        let Some(until) = now.checked_add(ttl).filter(|_| bytes <= budget) else {
+            return;
+        };
         let mut entries = self.entries.lock();
         entries.remove(&key);
         let mut used: usize = entries.values().map(|e| e.bytes).sum();
@@ -86,10 +91,23 @@ impl Kept {
             used = entries.values().map(|e| e.bytes).sum();
         }
         while used + bytes > budget {
-            let Some(next) = entries.iter().min_by_key(|(_, e)| e.until).map(|(k, _)| k.clone()) else { break };
+            let Some(next) = entries
+                .iter()
+                .min_by_key(|(_, e)| e.until)
+                .map(|(k, _)| k.clone())
+            else {
+                break;
+            };
             used -= entries.remove(&next).map_or(0, |e| e.bytes);
         }
-        entries.insert(key, Entry { pieces, until, bytes });
+        entries.insert(
+            key,
+            Entry {
+                pieces,
+                until,
+                bytes,
+            },
+        );
     }
 }
 

@@ -49,13 +49,25 @@ pub struct Source {
 }
 
 impl Source {
-    fn new(file: Option<String>, state: Option<FileState>, text: String, variant: &Variant, shared: &Shared) -> Source {
+    fn new(
+        file: Option<String>,
+        state: Option<FileState>,
+        text: String,
+        variant: &Variant,
+        shared: &Shared,
+    ) -> Source {
         let epoch = shared.tags.epoch();
         let mut lines = Vec::new();
         let blocks = if variant.tcl {
-            vec![Block::Script(Script { text: text.clone(), line: 1, stream: false })]
+            vec![Block::Script(Script {
+                text: text.clone(),
+                line: 1,
+                stream: false,
+            })]
         } else {
-            let blocks = shared.tags.with_lookup(&variant.tagset, |lookup| parser::parse(&text, variant.safe, lookup));
+            let blocks = shared.tags.with_lookup(&variant.tagset, |lookup| {
+                parser::parse(&text, variant.safe, lookup)
+            });
             if variant.single && blocks.iter().any(|b| matches!(b, Block::Script(_))) {
                 let (script, pairs) = parser::single_script(&text, &blocks);
                 lines = pairs;
@@ -64,20 +76,36 @@ impl Source {
                 blocks
             }
         };
-        Source { file, state, text, blocks, lines, epoch, evals: AtomicU64::new(0) }
+        Source {
+            file,
+            state,
+            text,
+            blocks,
+            lines,
+            epoch,
+            evals: AtomicU64::new(0),
+        }
     }
 
     /// The line of the page for a line of one of its scripts.
     pub fn line(&self, script: &Script, line: i64) -> u32 {
         let line = u32::try_from(line).unwrap_or(1).max(1);
-        match self.lines.iter().rev().find(|(in_script, _)| *in_script <= line) {
+        match self
+            .lines
+            .iter()
+            .rev()
+            .find(|(in_script, _)| *in_script <= line)
+        {
             Some((in_script, in_page)) => in_page + (line - in_script),
             None => script.line + line - 1,
         }
     }
 
     pub fn scripts(&self) -> usize {
-        self.blocks.iter().filter(|b| matches!(b, Block::Script(_))).count()
+        self.blocks
+            .iter()
+            .filter(|b| matches!(b, Block::Script(_)))
+            .count()
     }
 }
 
@@ -86,22 +114,87 @@ pub struct Page {
     pub source: Arc<Source>,
     /// One for each block; `None` for text.
     pub scripts: Vec<Option<Obj>>,
+    /// `apply` and all blocks as the body of one procedure, for pages that run more than once: variables and loops are
+    /// several times faster in a procedure than in scripts on their own.
+    pub call: Option<[Obj; 2]>,
+    /// For each block the line of that body where it begins.
+    pub body_lines: Vec<u32>,
 }
 
 impl Page {
-    fn new(source: Arc<Source>) -> Rc<Page> {
+    fn new(source: Arc<Source>, again: bool) -> Rc<Page> {
         let script = |b: &Block| match b {
             Block::Text(_) => None,
             Block::Script(s) => Some(Obj::from(&s.text)),
         };
         let scripts = source.blocks.iter().map(script).collect();
-        Rc::new(Page { source, scripts })
+        let (call, body_lines) = match again {
+            true => {
+                let (body, lines) = body(&source.blocks);
+                let lambda = Obj::list([Obj::new(), Obj::from(body), Obj::from("::")]);
+                (Some([Obj::from("::apply"), lambda]), lines)
+            }
+            false => (None, Vec::new()),
+        };
+        Rc::new(Page {
+            source,
+            scripts,
+            call,
+            body_lines,
+        })
     }
 
     /// A page given as text.
     pub fn of_text(text: String, variant: &Variant, shared: &Shared) -> Rc<Page> {
-        Page::new(Arc::new(Source::new(None, None, text, variant, shared)))
+        Page::new(
+            Arc::new(Source::new(None, None, text, variant, shared)),
+            false,
+        )
     }
+}
+
+/// The variable of a page's procedure that takes the result of its blocks: a blank, which nobody uses for a name.
+pub const RESULT: &str = " ";
+
+/// The body of a page's procedure, and the line in it where each block begins. The blocks are as they are in the page,
+/// each in a `catch`; a block that is no word in braces is evaluated instead.
+fn body(blocks: &[Block]) -> (String, Vec<u32>) {
+    let mut body = String::new();
+    let mut lines = Vec::with_capacity(blocks.len());
+    let mut line = 1;
+    let mut after_script = false;
+    for (i, block) in blocks.iter().enumerate() {
+        let from = body.len();
+        let script = match block {
+            Block::Text(_) => None,
+            Block::Script(s) => Some(s),
+        };
+        if let Some(script) = script {
+            if after_script {
+                // Text does this by the way.
+                body.push_str(&format!("::navis::adp_check {i}\n"));
+                line += 1;
+            }
+            if script.stream {
+                body.push_str("::navis::adp_stream; ");
+            }
+            if parser::is_braced_word(&script.text) {
+                let text = &script.text;
+                body.push_str(&format!(
+                    "if {{[catch {{{text}}} {{{RESULT}}}] == 1}} {{::navis::adp_failed {i}}}\n"
+                ));
+            } else {
+                body.push_str(&format!("::navis::adp_eval {i}\n"));
+            }
+        } else {
+            body.push_str(&format!("::navis::adp_text {i}\n"));
+        }
+        after_script = script.is_some();
+        lines.push(line);
+        line = 1 + parser::newlines(&body);
+        debug_assert!(body.len() > from);
+    }
+    (body, lines)
 }
 
 /// The pages of a server by path; there is more than one of a path where it is read in several ways.
@@ -116,10 +209,21 @@ type SharedVariant = (bool, bool, bool, String);
 impl Sources {
     /// All pages, for `ns_adp_stats`.
     pub fn list(&self) -> Vec<Arc<Source>> {
-        self.by_path.read().values().flatten().map(|(_, s)| Arc::clone(s)).collect()
+        self.by_path
+            .read()
+            .values()
+            .flatten()
+            .map(|(_, s)| Arc::clone(s))
+            .collect()
     }
 
-    fn get(&self, path: &str, variant: &SharedVariant, state: FileState, epoch: u64) -> Option<Arc<Source>> {
+    fn get(
+        &self,
+        path: &str,
+        variant: &SharedVariant,
+        state: FileState,
+        epoch: u64,
+    ) -> Option<Arc<Source>> {
         let sources = self.by_path.read();
         let (_, source) = sources.get(path)?.iter().find(|(v, _)| v == variant)?;
         (source.state == Some(state) && source.epoch == epoch).then(|| Arc::clone(source))
@@ -150,7 +254,13 @@ impl Pages {
     ///
     /// # Errors
     /// The file cannot be read; error code `POSIX ...`.
-    pub fn load(&self, path: &str, variant: &Variant, shared: &Shared, process: &Process) -> Result<Rc<Page>, Exit> {
+    pub fn load(
+        &self,
+        path: &str,
+        variant: &Variant,
+        shared: &Shared,
+        process: &Process,
+    ) -> Result<Rc<Page>, Exit> {
         let state = stat(path)?;
         let epoch = shared.tags.epoch();
         if let Some(list) = self.by_path.borrow().get(path) {
@@ -161,18 +271,31 @@ impl Pages {
                 return Ok(Rc::clone(page));
             }
         }
-        let key = (variant.safe, variant.single, variant.tcl, variant.tagset.to_string());
+        let key = (
+            variant.safe,
+            variant.single,
+            variant.tcl,
+            variant.tagset.to_string(),
+        );
         let source = match shared.sources.get(path, &key, state, epoch) {
             Some(source) => source,
             None => {
                 let bytes = std::fs::read(path).map_err(|e| file_error("open", path, &e))?;
                 let text = decode(bytes, path, process);
-                let source = Arc::new(Source::new(Some(path.to_owned()), Some(state), text, variant, shared));
-                shared.sources.put(path, key, &source, shared.settings.cachesize.as_usize());
+                let source = Arc::new(Source::new(
+                    Some(path.to_owned()),
+                    Some(state),
+                    text,
+                    variant,
+                    shared,
+                ));
+                shared
+                    .sources
+                    .put(path, key, &source, shared.settings.cachesize.as_usize());
                 source
             }
         };
-        let page = Page::new(source);
+        let page = Page::new(source, true);
         let mut pages = self.by_path.borrow_mut();
         let list = pages.entry(path.into()).or_default();
         list.retain(|(v, _)| v != variant);
@@ -190,7 +313,12 @@ pub fn stat(path: &str) -> Result<FileState, Exit> {
     if !meta.is_file() {
         return Err(TclError::new(format!("not an ordinary file: {path}")).into());
     }
-    Ok(FileState { dev: meta.dev(), ino: meta.ino(), mtime: (meta.mtime(), meta.mtime_nsec()), size: meta.size() })
+    Ok(FileState {
+        dev: meta.dev(),
+        ino: meta.ino(),
+        mtime: (meta.mtime(), meta.mtime_nsec()),
+        size: meta.size(),
+    })
 }
 
 fn file_error(what: &str, path: &str, e: &std::io::Error) -> Exit {
@@ -199,7 +327,9 @@ fn file_error(what: &str, path: &str, e: &std::io::Error) -> Exit {
         std::io::ErrorKind::PermissionDenied => ("EACCES", "permission denied".to_owned()),
         _ => ("EIO", e.to_string().to_ascii_lowercase()),
     };
-    TclError::new(format!("could not {what} \"{path}\": {text}")).with_code(&["POSIX", code, &text]).into()
+    TclError::new(format!("could not {what} \"{path}\": {text}"))
+        .with_code(&["POSIX", code, &text])
+        .into()
 }
 
 /// The text of a file: in the encoding of its extension (`ns/encodings`), that of its media type, else UTF-8.
@@ -207,18 +337,22 @@ fn decode(bytes: Vec<u8>, path: &str, process: &Process) -> String {
     let named = encoding_of(path, process);
     let charset = named.as_deref().and_then(http::charset::Charset::for_name);
     match charset {
-        Some(c) if !c.is_utf8() => {
-            c.decode(&bytes).map_or_else(|| http::charset::lenient(&bytes).into_owned(), |t| t.into_owned())
-        }
-        _ => String::from_utf8(bytes).unwrap_or_else(|e| http::charset::lenient(e.as_bytes()).into_owned()),
+        Some(c) if !c.is_utf8() => c.decode(&bytes).map_or_else(
+            || http::charset::lenient(&bytes).into_owned(),
+            |t| t.into_owned(),
+        ),
+        _ => String::from_utf8(bytes)
+            .unwrap_or_else(|e| http::charset::lenient(e.as_bytes()).into_owned()),
     }
 }
 
 fn encoding_of(path: &str, process: &Process) -> Option<String> {
     let extension = Path::new(path).extension()?.to_str()?.to_ascii_lowercase();
     let config = process.config.read();
-    let configured = config
-        .section("ns/encodings")
-        .and_then(|s| s.get(&format!(".{extension}")).or_else(|| s.get(&extension)).map(str::to_owned));
+    let configured = config.section("ns/encodings").and_then(|s| {
+        s.get(&format!(".{extension}"))
+            .or_else(|| s.get(&extension))
+            .map(str::to_owned)
+    });
     configured.or_else(|| http::charset::of_type(process.mime.read().guess(path)))
 }

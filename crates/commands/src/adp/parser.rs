@@ -29,7 +29,14 @@ pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<Tag>;
 
 /// Cuts a page into blocks. `safe` drops all scripts. `lookup` is `None` where no tags are registered.
 pub fn parse(text: &str, safe: bool, lookup: Option<Lookup<'_>>) -> Vec<Block> {
-    let mut parser = Parser { text, safe, blocks: Vec::new(), start: 0, counted: 0, line: 1 };
+    let mut parser = Parser {
+        text,
+        safe,
+        blocks: Vec::new(),
+        start: 0,
+        counted: 0,
+        line: 1,
+    };
     let mut at = 0;
     while let Some(open) = find(text, "<", at) {
         at = if text[open..].starts_with("<%") {
@@ -77,7 +84,32 @@ pub fn single_script(text: &str, blocks: &[Block]) -> (Script, Vec<(u32, u32)>) 
             }
         }
     }
-    (Script { text: script, line: 1, stream: false }, lines)
+    (
+        Script {
+            text: script,
+            line: 1,
+            stream: false,
+        },
+        lines,
+    )
+}
+
+/// Whether a script between braces is one word of Tcl, and that script.
+pub fn is_braced_word(script: &str) -> bool {
+    let mut depth = 0_u32;
+    let mut bytes = script.bytes();
+    while let Some(b) = bytes.next() {
+        match b {
+            b'\\' if bytes.next().is_none() => return false,
+            b'{' => depth += 1,
+            b'}' => match depth.checked_sub(1) {
+                Some(less) => depth = less,
+                None => return false,
+            },
+            _ => {}
+        }
+    }
+    depth == 0
 }
 
 struct Parser<'a> {
@@ -108,7 +140,8 @@ impl Parser<'_> {
 
     fn script(&mut self, at: usize, text: String, stream: bool) {
         let line = self.line_at(at);
-        self.blocks.push(Block::Script(Script { text, line, stream }));
+        self.blocks
+            .push(Block::Script(Script { text, line, stream }));
     }
 
     fn inline_script(&mut self, open: usize, end: usize) {
@@ -132,10 +165,15 @@ impl Parser<'_> {
         if name.eq_ignore_ascii_case("script") {
             return self.script_tag(open).unwrap_or(next);
         }
-        let Some(tag) = lookup.filter(|_| !name.is_empty()).and_then(|l| l(&name.to_ascii_lowercase())) else {
+        let Some(tag) = lookup
+            .filter(|_| !name.is_empty())
+            .and_then(|l| l(&name.to_ascii_lowercase()))
+        else {
             return next;
         };
-        let Some((attributes, inside)) = attributes(text, next + name.len()) else { return next };
+        let Some((attributes, inside)) = attributes(text, next + name.len()) else {
+            return next;
+        };
         let Some(end_name) = &tag.end else {
             self.text_until(open);
             self.script(open, tag_script(name, &tag, &attributes, None), false);
@@ -159,14 +197,19 @@ impl Parser<'_> {
         let text = self.text;
         let (attributes, inside) = attributes(text, open + 1 + "script".len())?;
         let value = |name: &str| {
-            attributes.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.to_ascii_lowercase())
+            attributes
+                .iter()
+                .find(|(n, _)| n.eq_ignore_ascii_case(name))
+                .map(|(_, v)| v.to_ascii_lowercase())
         };
         if value("runat").as_deref() != Some("server") {
             return None;
         }
         let language = value("language").unwrap_or_else(|| "tcl".to_owned());
         if language != "tcl" {
-            shared::warning!("adp: script language \"{language}\" is not known, the script is left as it is");
+            shared::warning!(
+                "adp: script language \"{language}\" is not known, the script is left as it is"
+            );
             return None;
         }
         let end = find_ignoring_case(text, "</script", inside)?;
@@ -174,7 +217,10 @@ impl Parser<'_> {
         self.text_until(open);
         self.start = after;
         if !self.safe {
-            let stream = matches!(value("stream").as_deref(), Some("on" | "true" | "yes" | "1"));
+            let stream = matches!(
+                value("stream").as_deref(),
+                Some("on" | "true" | "yes" | "1")
+            );
             self.script(inside, text[inside..end].to_owned(), stream);
         }
         Some(after)
@@ -188,7 +234,11 @@ fn tag_script(name: &str, tag: &Tag, attributes: &[(&str, &str)], body: Option<&
         TagKind::Proc => {
             words.extend(attributes.iter().map(|(_, v)| *v));
             words.extend(body);
-            format!("ns_adp_append [{} {}]", tag.script, tcl::list_format(&words))
+            format!(
+                "ns_adp_append [{} {}]",
+                tag.script,
+                tcl::list_format(&words)
+            )
         }
         TagKind::Script | TagKind::Adp => {
             words.extend(["ns_set", "create", name]);
@@ -287,7 +337,10 @@ fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
 
 fn name_at(text: &str, at: usize) -> &str {
     let rest = &text[at..];
-    let end = rest.bytes().position(|b| b.is_ascii_whitespace() || b == b'>').unwrap_or(rest.len());
+    let end = rest
+        .bytes()
+        .position(|b| b.is_ascii_whitespace() || b == b'>')
+        .unwrap_or(rest.len());
     &rest[..end]
 }
 
@@ -297,10 +350,12 @@ fn find(text: &str, what: &str, from: usize) -> Option<usize> {
 
 fn find_ignoring_case(text: &str, what: &str, from: usize) -> Option<usize> {
     let bytes = text.as_bytes();
-    (from..=bytes.len().checked_sub(what.len())?).find(|at| bytes[*at..*at + what.len()].eq_ignore_ascii_case(what.as_bytes()))
+    (from..=bytes.len().checked_sub(what.len())?)
+        .find(|at| bytes[*at..*at + what.len()].eq_ignore_ascii_case(what.as_bytes()))
 }
 
-fn newlines(text: &str) -> u32 {
+/// Line breaks in a text.
+pub fn newlines(text: &str) -> u32 {
     u32::try_from(text.bytes().filter(|b| *b == b'\n').count()).unwrap_or(u32::MAX)
 }
 
@@ -326,12 +381,18 @@ mod tests {
             ("a\n<% b\n c %>\n<%d%>", "[a\n](2: b\n c )[\n](4:d)"),
             ("<%%>x<% %>", "[x]"),
             ("x <% unclosed", "[x <% unclosed]"),
-            ("<% ns_adp_parse {<%= 1 %>} %>x", "(1: ns_adp_parse {<%= 1 %>} )[x]"),
+            (
+                "<% ns_adp_parse {<%= 1 %>} %>x",
+                "(1: ns_adp_parse {<%= 1 %>} )[x]",
+            ),
             ("<% puts \"<%\" %>x", "(1: puts \"<%\" )[x]"),
             ("<SCRIPT runat=server>a</Script >b", "(1:a)[b]"),
             ("<script>a<%b%></script>", "[<script>a](1:b)[</script>]"),
             ("<script runat=server>open", "[<script runat=server>open]"),
-            ("<script runat=server language=perl>p</script>", "[<script runat=server language=perl>p</script>]"),
+            (
+                "<script runat=server language=perl>p</script>",
+                "[<script runat=server language=perl>p</script>]",
+            ),
             ("<", "[<]"),
             ("<script", "[<script]"),
         ] {
@@ -342,8 +403,16 @@ mod tests {
     #[test]
     fn registered_tags() {
         let lookup = |name: &str| match name {
-            "t" => Some(Tag { kind: TagKind::Proc, end: None, script: "p".into() }),
-            "b" => Some(Tag { kind: TagKind::Proc, end: Some("/b".into()), script: "q".into() }),
+            "t" => Some(Tag {
+                kind: TagKind::Proc,
+                end: None,
+                script: "p".into(),
+            }),
+            "b" => Some(Tag {
+                kind: TagKind::Proc,
+                end: Some("/b".into()),
+                script: "q".into(),
+            }),
             _ => None,
         };
         for (page, blocks) in [
@@ -356,6 +425,16 @@ mod tests {
             ("<t =>", "(1:ns_adp_append [p =])"),
         ] {
             assert_eq!(show(page, Some(&lookup)), blocks, "{page}");
+        }
+    }
+
+    #[test]
+    fn words_in_braces() {
+        for script in ["", "a", "{a} {b {c}}", "\\{", "\\\\", "a\\\nb"] {
+            assert!(is_braced_word(script), "{script}");
+        }
+        for script in ["}", "{", "} {", "a\\", "if {1} {"] {
+            assert!(!is_braced_word(script), "{script}");
         }
     }
 

@@ -36,16 +36,23 @@ impl ScriptHandler for PageHandler {
                 let url = conn.url();
                 match server::script::url_to_file(interp, conn, &url)? {
                     Some(path) => Some(path),
-                    None => conn.server.fastpath.url2file(&url).map(|p| p.to_string_lossy().into_owned()),
+                    None => conn
+                        .server
+                        .fastpath
+                        .url2file(&url)
+                        .map(|p| p.to_string_lossy().into_owned()),
                 }
             }
         };
-        let Some(path) = path.and_then(|p| existing(p, &engine.shared.settings.defaultextension)) else {
+        let Some(path) = path.and_then(|p| existing(p, &engine.shared.settings.defaultextension))
+        else {
             return server::script::return_status(interp, conn, 404);
         };
         let mut state = State::new(&engine.shared);
         state.flags = state.flags.and(self.flags);
-        state.outputs.push(Output::new(Kind::Response { begun: false }));
+        state
+            .outputs
+            .push(Output::new(Kind::Response { begun: false }));
         state.mimetype = Some(media_type(&conn.server, &path));
         engine.with_state(state, || engine.respond(interp, conn, path, self.ttl))
     }
@@ -59,7 +66,13 @@ impl ScriptHandler for PageHandler {
 }
 
 impl Engine {
-    fn respond(&self, interp: &Interp, conn: &Rc<Conn>, path: String, ttl: Option<Duration>) -> Outcome<()> {
+    fn respond(
+        &self,
+        interp: &Interp,
+        conn: &Rc<Conn>,
+        path: String,
+        ttl: Option<Duration>,
+    ) -> Outcome<()> {
         let settings = &self.shared.settings;
         if self.has(Flag::EXPIRE) {
             conn.output.borrow_mut().iupdate("expires", "now");
@@ -70,7 +83,12 @@ impl Engine {
         };
         let args = vec![start.clone(), path];
         let words: Vec<Obj> = args.iter().map(Obj::from).collect();
-        let what = Included { path: start, args, tagset: String::new(), tcl: false };
+        let what = Included {
+            path: start,
+            args,
+            tagset: String::new(),
+            tcl: false,
+        };
         // What failed was reported where it failed; a page that cannot be read has not been.
         let variant = self.variant(false, None)?;
         self.load(&what.path, &variant)?;
@@ -112,7 +130,12 @@ impl Engine {
     fn send_whole(&self, conn: &Rc<Conn>, text: String) -> Outcome<()> {
         let media_type = self.media_type();
         let bytes = encode(text, &media_type);
-        match conn.respond(conn.status.get(), Some(&media_type), Content::Bytes(bytes), true) {
+        match conn.respond(
+            conn.status.get(),
+            Some(&media_type),
+            Content::Bytes(bytes),
+            true,
+        ) {
             Ok(()) | Err(AnswerError::AlreadyAnswered) => Ok(()),
             Err(e) => Err(tcl::error(e.to_string())),
         }
@@ -122,9 +145,15 @@ impl Engine {
     fn take_text(&self, begun: bool) -> String {
         let mut state = self.state.borrow_mut();
         let trim = state.flags.has(Flag::TRIMSPACE) && !begun;
-        let Some(output) = state.outputs.first_mut() else { return String::new() };
+        let Some(output) = state.outputs.first_mut() else {
+            return String::new();
+        };
         let text = std::mem::take(&mut output.text);
-        if trim { text.trim_start().to_owned() } else { text }
+        if trim {
+            text.trim_start().to_owned()
+        } else {
+            text
+        }
     }
 
     /// Sends the output of the response so far. Output that becomes the result of a command stays where it is.
@@ -135,7 +164,10 @@ impl Engine {
         let begun = {
             let state = self.state.borrow();
             match state.outputs.last() {
-                Some(Output { kind: Kind::Response { begun }, .. }) => *begun,
+                Some(Output {
+                    kind: Kind::Response { begun },
+                    ..
+                }) => *begun,
                 _ => return Ok(()),
             }
         };
@@ -143,7 +175,11 @@ impl Engine {
         if text.is_empty() || self.state.borrow().closed {
             return Ok(());
         }
-        if let Some(Output { kind: Kind::Response { begun }, .. }) = self.state.borrow_mut().outputs.first_mut() {
+        if let Some(Output {
+            kind: Kind::Response { begun },
+            ..
+        }) = self.state.borrow_mut().outputs.first_mut()
+        {
             *begun = true;
         }
         let channel = self.state.borrow().channel.clone();
@@ -151,7 +187,9 @@ impl Engine {
             interp.call(&["puts", "-nonewline", &channel, &text].map(Obj::from))?;
             return interp.call(&["flush", &channel].map(Obj::from)).map(|_| ());
         }
-        let Some(conn) = self.context.conn() else { return Ok(()) };
+        let Some(conn) = self.context.conn() else {
+            return Ok(());
+        };
         if conn.progress.get() == Progress::Done {
             // A command has answered; what the page says besides is dropped.
             return Ok(());
@@ -176,7 +214,9 @@ impl Engine {
     /// # Errors
     /// As [`flush`](Self::flush).
     pub fn close(&self, interp: &Interp) -> Outcome<()> {
-        let Some(conn) = self.context.conn() else { return self.flush(interp) };
+        let Some(conn) = self.context.conn() else {
+            return self.flush(interp);
+        };
         let done = self.finish(interp, &conn);
         self.state.borrow_mut().closed = true;
         done
@@ -196,11 +236,20 @@ impl Engine {
 }
 
 fn begun(state: &State) -> bool {
-    matches!(state.outputs.first(), Some(Output { kind: Kind::Response { begun: true }, .. }))
+    matches!(
+        state.outputs.first(),
+        Some(Output {
+            kind: Kind::Response { begun: true },
+            ..
+        })
+    )
 }
 
 fn encode(text: String, media_type: &str) -> Bytes {
-    match charset::of_type(media_type).as_deref().and_then(Charset::for_name) {
+    match charset::of_type(media_type)
+        .as_deref()
+        .and_then(Charset::for_name)
+    {
         Some(c) if !c.is_utf8() => Bytes::from(c.encode(&text).into_owned()),
         _ => Bytes::from(text),
     }
@@ -235,14 +284,30 @@ pub fn map_pages(server: &Arc<VirtualServer>) -> Result<(), String> {
         let (url, ttl) = match words.as_slice() {
             [url] => (url, None),
             [url, ttl] => {
-                let time = synopsis::Time::parse(ttl).map_err(|e| format!("{}, map {map}: {e}", server.section("adp")))?;
+                let time = synopsis::Time::parse(ttl)
+                    .map_err(|e| format!("{}, map {map}: {e}", server.section("adp")))?;
                 (url, Some(time.to_duration()))
             }
-            _ => return Err(format!("{}: map \"{map}\" must be a URL and perhaps a time", server.section("adp"))),
+            _ => {
+                return Err(format!(
+                    "{}: map \"{map}\" must be a URL and perhaps a time",
+                    server.section("adp")
+                ));
+            }
         };
-        let handler = Arc::new(Handler::Script(Arc::new(PageHandler { file: None, flags: Flags::default(), ttl })));
+        let handler = Arc::new(Handler::Script(Arc::new(PageHandler {
+            file: None,
+            flags: Flags::default(),
+            ttl,
+        })));
         for method in ["GET", "HEAD", "POST"] {
-            server.routes.set(method, url, false, Constraints::default(), Arc::clone(&handler));
+            server.routes.set(
+                method,
+                url,
+                false,
+                Constraints::default(),
+                Arc::clone(&handler),
+            );
         }
     }
     Ok(())
@@ -281,6 +346,13 @@ fn notice_page(server: &VirtualServer) -> Option<String> {
         return None;
     }
     let home = server.process().home();
-    let places = [server.root.join(name), server.root.join("conf").join(name), home.join("conf").join(name)];
-    places.into_iter().find(|p| p.is_file()).map(|p| p.to_string_lossy().into_owned())
+    let places = [
+        server.root.join(name),
+        server.root.join("conf").join(name),
+        home.join("conf").join(name),
+    ];
+    places
+        .into_iter()
+        .find(|p| p.is_file())
+        .map(|p| p.to_string_lossy().into_owned())
 }

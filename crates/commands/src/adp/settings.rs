@@ -126,7 +126,11 @@ impl Flags {
 
     #[must_use]
     pub const fn with(self, flag: Flag, on: bool) -> Flags {
-        if on { Flags(self.0 | flag.0) } else { Flags(self.0 & !flag.0) }
+        if on {
+            Flags(self.0 | flag.0)
+        } else {
+            Flags(self.0 & !flag.0)
+        }
     }
 
     /// Both together.

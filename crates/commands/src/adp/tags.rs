@@ -40,7 +40,10 @@ pub struct TagSets {
 
 impl Default for TagSets {
     fn default() -> Self {
-        TagSets { sets: RwLock::new(HashMap::from([(String::new(), TagSet::default())])), epoch: AtomicU64::new(0) }
+        TagSets {
+            sets: RwLock::new(HashMap::from([(String::new(), TagSet::default())])),
+            epoch: AtomicU64::new(0),
+        }
     }
 }
 
@@ -53,7 +56,9 @@ impl TagSets {
     /// Adds or replaces a tag; `false`: there is no such set.
     pub fn register(&self, set: &str, name: &str, tag: Tag) -> bool {
         let mut sets = self.sets.write();
-        let Some(set) = sets.get_mut(Self::key(set)) else { return false };
+        let Some(set) = sets.get_mut(Self::key(set)) else {
+            return false;
+        };
         set.tags.insert(name.to_ascii_lowercase(), tag);
         self.epoch.fetch_add(1, Ordering::Release);
         true
@@ -66,7 +71,13 @@ impl TagSets {
             return false;
         }
         let fallback = fallback.map(|f| Self::key(f).to_owned());
-        sets.insert(name.to_owned(), TagSet { tags: HashMap::new(), fallback });
+        sets.insert(
+            name.to_owned(),
+            TagSet {
+                tags: HashMap::new(),
+                fallback,
+            },
+        );
         self.epoch.fetch_add(1, Ordering::Release);
         true
     }
@@ -81,7 +92,13 @@ impl TagSets {
             .sets
             .read()
             .keys()
-            .map(|n| if n.is_empty() { "default".to_owned() } else { n.clone() })
+            .map(|n| {
+                if n.is_empty() {
+                    "default".to_owned()
+                } else {
+                    n.clone()
+                }
+            })
             .collect();
         names.sort();
         names
@@ -91,7 +108,10 @@ impl TagSets {
     pub fn info(&self, name: &str) -> Option<(usize, String)> {
         let sets = self.sets.read();
         let set = sets.get(Self::key(name))?;
-        let fallback = set.fallback.as_deref().map(|f| if f.is_empty() { "default" } else { f });
+        let fallback = set
+            .fallback
+            .as_deref()
+            .map(|f| if f.is_empty() { "default" } else { f });
         Some((set.tags.len(), fallback.unwrap_or_default().to_owned()))
     }
 
@@ -101,7 +121,11 @@ impl TagSets {
     }
 
     /// Lends a look-up of tags in a set and its fallbacks; `None` where there are none.
-    pub fn with_lookup<R>(&self, set: &str, work: impl FnOnce(Option<super::parser::Lookup<'_>>) -> R) -> R {
+    pub fn with_lookup<R>(
+        &self,
+        set: &str,
+        work: impl FnOnce(Option<super::parser::Lookup<'_>>) -> R,
+    ) -> R {
         let sets = self.sets.read();
         let mut chain: Vec<&TagSet> = Vec::new();
         let mut next = sets.get(Self::key(set));
@@ -113,6 +137,8 @@ impl TagSets {
         if chain.iter().all(|s| s.tags.is_empty()) {
             return work(None);
         }
-        work(Some(&|name: &str| chain.iter().find_map(|s| s.tags.get(name)).cloned()))
+        work(Some(&|name: &str| {
+            chain.iter().find_map(|s| s.tags.get(name)).cloned()
+        }))
     }
 }

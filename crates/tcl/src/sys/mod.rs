@@ -234,6 +234,7 @@ unsafe extern "C" {
     pub fn Tcl_ResetResult(interp: *mut Tcl_Interp);
     pub fn Tcl_SetObjErrorCode(interp: *mut Tcl_Interp, code: *mut Tcl_Obj);
     pub fn Tcl_AppendObjToErrorInfo(interp: *mut Tcl_Interp, text: *mut Tcl_Obj);
+    pub fn Tcl_GetErrorLine(interp: *mut Tcl_Interp) -> c_int;
     pub fn Tcl_GetReturnOptions(interp: *mut Tcl_Interp, code: c_int) -> *mut Tcl_Obj;
     pub fn Tcl_SetReturnOptions(interp: *mut Tcl_Interp, options: *mut Tcl_Obj) -> c_int;
     pub fn Tcl_SaveInterpState(interp: *mut Tcl_Interp, status: c_int) -> Tcl_InterpState;
