@@ -149,6 +149,8 @@ pub fn refusal_response(server: &Arc<VirtualServer>, driver: &DriverEntry, refus
 /// The request comes back when an interpreter is needed.
 pub fn answer_here(walk: Walk) -> Result<(), Box<Walk>> {
     let response = match walk.handler.as_deref() {
+        // RFC 9110 section 9.3.7: about the server as a whole there is nothing to tell.
+        None if walk.method() == "OPTIONS" && walk.url() == "*" => Response::new(http::ResponseHead::new(200), Content::Empty),
         Some(Handler::Native(native)) => {
             native.answer(&walk.server, &walk.driver, &walk.request.head, &walk.target)
         }
