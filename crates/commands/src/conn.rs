@@ -348,9 +348,6 @@ fn content(
     length: Option<Int<1, MAX>>,
 ) -> Outcome<Obj> {
     let conn = conn(call)?;
-    if conn.progress.get() == Progress::Done {
-        return Err(closed());
-    }
     let bytes = conn.content().map_err(|e| tcl::error(e.to_string()))?;
     let offset = offset.map_or(0, Int::as_usize);
     let length = length.map_or(usize::MAX, Int::as_usize);
