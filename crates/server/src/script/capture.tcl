@@ -105,7 +105,9 @@ proc ::navis::capture {known} {
     } {
         lappend result $k [set $k]
     }
-    lappend result autopath $::auto_path tmpath [::tcl::tm::path list]
+    # The command is loaded on first use, which fails where a script has spoilt Tcl's index of commands.
+    if {[catch {::tcl::tm::path list} modules]} {set modules {}}
+    lappend result autopath $::auto_path tmpath $modules
     return $result
 }
 
