@@ -3,18 +3,32 @@
 use testkit::Server;
 
 fn eval(server: &Server, script: &str) -> String {
-    server.eval(script).unwrap_or_else(|e| panic!("{script}: {e:?}"))
+    server
+        .eval(script)
+        .unwrap_or_else(|e| panic!("{script}: {e:?}"))
 }
 
 #[test]
 fn digests_of_bytes_and_of_text() {
     let server = Server::builder().start();
     for (script, expected) in [
-        ("ns_md5 [binary format H* e9]", "3406877694691DDD1DFB0ACA54681407"),
+        (
+            "ns_md5 [binary format H* e9]",
+            "3406877694691DDD1DFB0ACA54681407",
+        ),
         ("ns_md5 -- \\u00e9", "66DDCD97CFDEABB2F6FB8A999B4BC76F"),
-        ("set c [ns_crypto::md new sha1]; ns_crypto::md add $c abc; ns_crypto::md get $c; ns_crypto::md get $c", "a9993e364706816aba3e25717850c26c9cd0d89d"),
-        ("catch {ns_crypto::md get mdctx99} m; set m", "argument is not of type \"ns:mdctx\""),
-        ("ns_totp -digest sha1 -key 12345678901234567890 -time 59", "94287082"),
+        (
+            "set c [ns_crypto::md new sha1]; ns_crypto::md add $c abc; ns_crypto::md get $c; ns_crypto::md get $c",
+            "a9993e364706816aba3e25717850c26c9cd0d89d",
+        ),
+        (
+            "catch {ns_crypto::md get mdctx99} m; set m",
+            "argument is not of type \"ns:mdctx\"",
+        ),
+        (
+            "ns_totp -digest sha1 -key 12345678901234567890 -time 59",
+            "94287082",
+        ),
     ] {
         assert_eq!(eval(&server, script), expected, "{script}");
     }
@@ -30,7 +44,10 @@ fn sockets_talk_to_callbacks() {
              proc ready {sock when} { nsv_set got line [gets $sock]; nsv_set got when $when; return 0 }",
         )
         .start();
-    eval(&server, &format!("ns_socklistencallback 127.0.0.1 {port} answer"));
+    eval(
+        &server,
+        &format!("ns_socklistencallback 127.0.0.1 {port} answer"),
+    );
     let script = format!(
         "lassign [ns_sockopen -timeout 5 127.0.0.1 {port}] in out; puts $out hello; flush $out
          ns_sockselect -timeout 5 [list $in] {{}} {{}}; set n [expr {{[ns_socknread $in] > 0}}]
@@ -43,7 +60,10 @@ fn sockets_talk_to_callbacks() {
         while {![nsv_exists got when] && [clock seconds] < $until} {after 5}
         close $a; close $b; nsv_array get got";
     assert_eq!(eval(&server, script), "line there when r");
-    assert_eq!(eval(&server, "catch {ns_sockopen 127.0.0.1 1} m; set m"), "can't connect to \"127.0.0.1:1\": connection refused");
+    assert_eq!(
+        eval(&server, "catch {ns_sockopen 127.0.0.1 1} m; set m"),
+        "can't connect to \"127.0.0.1:1\": connection refused"
+    );
 }
 
 #[test]

@@ -19,7 +19,11 @@ pub fn crypt(key: &[u8], salt: [u8; 2]) -> String {
     let mut out: String = salt.map(char::from).iter().collect();
     for at in 0..11 {
         // 66 bits, the last two of them zero.
-        let six = if at < 10 { state >> (58 - 6 * at) } else { state << 2 };
+        let six = if at < 10 {
+            state >> (58 - 6 * at)
+        } else {
+            state << 2
+        };
         out.push(char::from(DIGITS[(six & 63) as usize]));
     }
     out
@@ -36,7 +40,9 @@ fn salt_bits(c: u8) -> u8 {
 
 /// Bits of `value`, which has `width` of them, in the order of `table` (1 is the highest).
 fn permute(value: u64, width: u32, table: &[u8]) -> u64 {
-    table.iter().fold(0, |out, &bit| out << 1 | value >> (width - u32::from(bit)) & 1)
+    table.iter().fold(0, |out, &bit| {
+        out << 1 | value >> (width - u32::from(bit)) & 1
+    })
 }
 
 fn schedule(key: u64) -> [u64; 16] {

@@ -76,7 +76,7 @@ commands! { TABLE(call):
 
     /// A keyed digest that is fed piece by piece.
     "ns_crypto::hmac new" [-binary: bool, --] (digest: String, key: Obj)
-        => running(call).add("hmacctx", State::Hmac(Hmac::new(&digest, &input(&key, binary))?));
+        => running(call).add("hmacctx", State::Hmac(Box::new(Hmac::new(&digest, &input(&key, binary))?)));
 
     /// Feeds a keyed digest.
     "ns_crypto::hmac add" [-binary: bool, --] (ctx: String, message: Obj)
@@ -109,8 +109,19 @@ commands! { TABLE(call):
 
 /// The digests by name, as messages list them.
 const NAMES: &[&str] = &[
-    "md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha512-256", "sha3-256", "sha3-384", "sha3-512",
-    "blake2b512", "blake2s256", "ripemd160",
+    "md5",
+    "sha1",
+    "sha224",
+    "sha256",
+    "sha384",
+    "sha512",
+    "sha512-256",
+    "sha3-256",
+    "sha3-384",
+    "sha3-512",
+    "blake2b512",
+    "blake2s256",
+    "ripemd160",
 ];
 
 /// A digest at work.
@@ -143,7 +154,9 @@ impl Hasher {
             "sha3-512" => &aws::SHA3_512,
             _ => {
                 let names = NAMES.join(" ");
-                return Err(tcl::error(format!("Unknown value for digest \"{name}\", valid: {names}")));
+                return Err(tcl::error(format!(
+                    "Unknown value for digest \"{name}\", valid: {names}"
+                )));
             }
         };
         Ok(Hasher::Aws(aws::Context::new(algorithm)))
@@ -200,7 +213,10 @@ impl Hmac {
             hasher.update(&padded.iter().map(|b| b ^ pad).collect::<Vec<u8>>());
             hasher
         };
-        Ok(Hmac { inner: keyed(0x36), outer: keyed(0x5c) })
+        Ok(Hmac {
+            inner: keyed(0x36),
+            outer: keyed(0x5c),
+        })
     }
 
     fn result(&self) -> Vec<u8> {
@@ -212,7 +228,7 @@ impl Hmac {
 
 enum State {
     Digest(Hasher),
-    Hmac(Hmac),
+    Hmac(Box<Hmac>),
 }
 
 /// The digests an interpreter is working on, by handle. They stay until freed.
@@ -304,8 +320,15 @@ pub fn hmac(digest: &str, key: &[u8], message: &[u8]) -> Result<Vec<u8>, Exit> {
     Ok(hmac.result())
 }
 
-fn hmac_string(name: Option<&str>, encoding: Option<Encoding>, key: &[u8], message: &[u8]) -> Result<Obj, Exit> {
-    Ok(encoding.unwrap_or(Encoding::Hex).encode(&hmac(name.unwrap_or("sha256"), key, message)?))
+fn hmac_string(
+    name: Option<&str>,
+    encoding: Option<Encoding>,
+    key: &[u8],
+    message: &[u8],
+) -> Result<Obj, Exit> {
+    Ok(encoding
+        .unwrap_or(Encoding::Hex)
+        .encode(&hmac(name.unwrap_or("sha256"), key, message)?))
 }
 
 fn derive(
@@ -318,7 +341,10 @@ fn derive(
 ) -> Result<Obj, Exit> {
     let key = hmac(digest, salt, secret)?;
     if length > 255 * key.len() {
-        return Err(tcl::error(format!("a key derived with {digest} has at most {} bytes", 255 * key.len())));
+        return Err(tcl::error(format!(
+            "a key derived with {digest} has at most {} bytes",
+            255 * key.len()
+        )));
     }
     let mut out = Vec::with_capacity(length + key.len());
     let mut block = Vec::new();
@@ -338,7 +364,8 @@ fn derive(
 
 /// Fills `bytes` from the operating system's generator.
 pub fn fill(bytes: &mut [u8]) -> Result<(), Exit> {
-    aws_lc_rs::rand::fill(bytes).map_err(|_| tcl::error("could not obtain random bytes from the operating system"))
+    aws_lc_rs::rand::fill(bytes)
+        .map_err(|_| tcl::error("could not obtain random bytes from the operating system"))
 }
 
 fn random_bytes(count: usize, encoding: Encoding) -> Result<Obj, Exit> {
@@ -358,7 +385,9 @@ fn uuid(version: UuidVersion) -> Result<String, Exit> {
     let digit = match version {
         UuidVersion::V4 => 4,
         UuidVersion::V7 => {
-            let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+            let since = std::time::SystemTime::now()
+                .duration_since(std::time::UNIX_EPOCH)
+                .unwrap_or_default();
             // Milliseconds fill 48 bits until the year 10889.
             bytes[..6].copy_from_slice(&(since.as_millis() as u64).to_be_bytes()[2..]);
             7
@@ -367,7 +396,14 @@ fn uuid(version: UuidVersion) -> Result<String, Exit> {
     bytes[6] = bytes[6] & 0x0f | digit << 4;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let digits = hex(&bytes, false);
-    Ok([&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-"))
+    Ok([
+        &digits[..8],
+        &digits[8..12],
+        &digits[12..16],
+        &digits[16..20],
+        &digits[20..],
+    ]
+    .join("-"))
 }
 
 fn rand(maximum: Option<i64>) -> Result<Obj, Exit> {

@@ -66,7 +66,11 @@ pub fn input(value: &Obj, binary: bool) -> Vec<u8> {
 
 /// Hexadecimal digits.
 pub fn hex(bytes: &[u8], uppercase: bool) -> String {
-    let digits = if uppercase { b"0123456789ABCDEF" } else { b"0123456789abcdef" };
+    let digits = if uppercase {
+        b"0123456789ABCDEF"
+    } else {
+        b"0123456789abcdef"
+    };
     let mut out = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
         out.push(char::from(digits[usize::from(byte >> 4)]));
@@ -134,9 +138,10 @@ pub fn decode_bytes(text: &str, url_safe: bool, strict: bool) -> Result<Vec<u8>,
         }
     }
     match invalid {
-        Some((byte, position)) if strict => {
-            Err(tcl::error(format!("invalid character '{}' at position {position}", char::from(byte))))
-        }
+        Some((byte, position)) if strict => Err(tcl::error(format!(
+            "invalid character '{}' at position {position}",
+            char::from(byte)
+        ))),
         _ => Ok(out),
     }
 }
@@ -159,8 +164,12 @@ fn text_or_bytes(bytes: Vec<u8>, binary: bool) -> Obj {
 
 /// What is checked are the bytes of the value: a text with characters beyond ASCII is not what a client sent.
 fn valid_utf8(call: &Call<'_>, value: &Obj, variable: Option<&str>) -> Result<bool, Exit> {
-    let Some(bytes) = value.byte_values() else { return Ok(false) };
-    let Err(e) = std::str::from_utf8(&bytes) else { return Ok(true) };
+    let Some(bytes) = value.byte_values() else {
+        return Ok(false);
+    };
+    let Err(e) = std::str::from_utf8(&bytes) else {
+        return Ok(true);
+    };
     if let Some(variable) = variable {
         call.interp.set(variable, around(&bytes, e.valid_up_to()))?;
     }
@@ -182,7 +191,11 @@ fn around(bytes: &[u8], at: usize) -> String {
     };
     let before = if start > 0 { "..." } else { "" };
     let after = if end < bytes.len() { "..." } else { "" };
-    format!("{before}{}|{}|{after}", shown(&bytes[start..at]), shown(&bytes[at..end]))
+    format!(
+        "{before}{}|{}|{after}",
+        shown(&bytes[start..at]),
+        shown(&bytes[at..end])
+    )
 }
 
 #[cfg(test)]
@@ -191,12 +204,27 @@ mod tests {
 
     #[test]
     fn base64_of_rfc_4648() {
-        for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
+        for (bytes, text) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foobar", "Zm9vYmFy"),
+        ] {
             assert_eq!(base64(bytes.as_bytes(), STANDARD, true), text);
-            assert_eq!(base64(bytes.as_bytes(), URL_SAFE, false), text.trim_end_matches('='));
-            assert_eq!(decode_bytes(text, false, true).ok().as_deref(), Some(bytes.as_bytes()));
+            assert_eq!(
+                base64(bytes.as_bytes(), URL_SAFE, false),
+                text.trim_end_matches('=')
+            );
+            assert_eq!(
+                decode_bytes(text, false, true).ok().as_deref(),
+                Some(bytes.as_bytes())
+            );
         }
-        assert_eq!(decode_bytes("AAAAA", false, false).ok(), Some(vec![0, 0, 0]));
+        assert_eq!(
+            decode_bytes("AAAAA", false, false).ok(),
+            Some(vec![0, 0, 0])
+        );
         assert!(decode_bytes("SGVs!bG8s", false, true).is_err());
     }
 }

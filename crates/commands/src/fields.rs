@@ -35,7 +35,8 @@ impl FromObj for HeaderSet {
     fn from_obj(call: &Call<'_>, _label: Label, value: &Obj) -> Result<Self, Exit> {
         let handle = value.text();
         let set = context(call).sets.borrow().get(&handle);
-        set.map(HeaderSet).ok_or_else(|| tcl::error(format!("no such set: '{handle}'")))
+        set.map(HeaderSet)
+            .ok_or_else(|| tcl::error(format!("no such set: '{handle}'")))
     }
 }
 
@@ -46,15 +47,34 @@ fn parse_header(set: &HeaderSet, line: &str, prefix: &str) -> Result<usize, Exit
 
 fn parse_field_value(text: &str, lower: bool, single: bool, strict: bool) -> Result<Obj, Exit> {
     let elements = fields::parse_field_value(text, lower, strict, single).map_err(tcl::error)?;
-    let mut lists = elements
-        .into_iter()
-        .map(|element| Obj::list(element.into_iter().flat_map(|(name, value)| [Obj::from(name), Obj::from(value)])));
-    Ok(if single { lists.next().unwrap_or_default() } else { Obj::list(lists) })
+    let mut lists = elements.into_iter().map(|element| {
+        Obj::list(
+            element
+                .into_iter()
+                .flat_map(|(name, value)| [Obj::from(name), Obj::from(value)]),
+        )
+    });
+    Ok(if single {
+        lists.next().unwrap_or_default()
+    } else {
+        Obj::list(lists)
+    })
 }
 
 fn parse_message(call: &Call<'_>, text: &str) -> Result<Obj, Exit> {
-    let message = fields::parse_message(text)
-        .ok_or_else(|| tcl::error(format!("{}: provided HTTP message is not well-formed", call.words[0].text())))?;
+    let message = fields::parse_message(text).ok_or_else(|| {
+        tcl::error(format!(
+            "{}: provided HTTP message is not well-formed",
+            call.words[0].text()
+        ))
+    })?;
     let headers = context(call).sets.borrow_mut().create(message.headers);
-    Ok(Obj::list_of(["firstline", &message.first_line, "headers", &headers, "body", &message.body]))
+    Ok(Obj::list_of([
+        "firstline",
+        &message.first_line,
+        "headers",
+        &headers,
+        "body",
+        &message.body,
+    ]))
 }

@@ -86,14 +86,20 @@ pub fn posix_message(e: &io::Error) -> String {
             let text = e.to_string();
             let text = text.split(" (os error").next().unwrap_or_default();
             let mut chars = text.chars();
-            chars.next().map_or_else(String::new, |c| c.to_lowercase().chain(chars).collect())
+            chars
+                .next()
+                .map_or_else(String::new, |c| c.to_lowercase().chain(chars).collect())
         }
     }
 }
 
 fn stat(call: &Call<'_>, name: &str, variable: Option<&str>) -> Result<bool, Exit> {
-    let Ok(about) = fs::metadata(name) else { return Ok(false) };
-    let Some(variable) = variable else { return Ok(true) };
+    let Ok(about) = fs::metadata(name) else {
+        return Ok(false);
+    };
+    let Some(variable) = variable else {
+        return Ok(true);
+    };
     let kind = about.file_type();
     let kind = match () {
         () if kind.is_file() => "file",
@@ -141,15 +147,26 @@ const PLACES: usize = 6;
 /// `template` with its six X at the end replaced at random; `None` if they are not there.
 fn fill_in(template: &str) -> Result<Option<String>, Exit> {
     const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-    let Some(stem) = template.strip_suffix("XXXXXX") else { return Ok(None) };
+    let Some(stem) = template.strip_suffix("XXXXXX") else {
+        return Ok(None);
+    };
     let mut bytes = [0; PLACES];
     crate::digest::fill(&mut bytes)?;
-    let letters = bytes.iter().map(|b| char::from(LETTERS[usize::from(*b) % LETTERS.len()]));
+    let letters = bytes
+        .iter()
+        .map(|b| char::from(LETTERS[usize::from(*b) % LETTERS.len()]));
     Ok(Some(stem.chars().chain(letters).collect()))
 }
 
 fn template_or_default(call: &Call<'_>, template: Option<String>) -> String {
-    template.unwrap_or_else(|| context(call).process.tmpdir().join("ns-XXXXXX").to_string_lossy().into_owned())
+    template.unwrap_or_else(|| {
+        context(call)
+            .process
+            .tmpdir()
+            .join("ns-XXXXXX")
+            .to_string_lossy()
+            .into_owned()
+    })
 }
 
 /// How often a name is tried that somebody else had already.
@@ -170,7 +187,9 @@ fn temporary_name(call: &Call<'_>, template: Option<String>) -> Result<String, E
 fn temporary_directory(call: &Call<'_>, template: Option<String>) -> Result<Option<String>, Exit> {
     let template = template_or_default(call, template);
     for _ in 0..TRIES {
-        let Some(name) = fill_in(&template)? else { return Ok(None) };
+        let Some(name) = fill_in(&template)? else {
+            return Ok(None);
+        };
         match fs::DirBuilder::new().mode(0o700).create(&name) {
             Ok(()) => return Ok(Some(name)),
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
@@ -181,40 +200,74 @@ fn temporary_directory(call: &Call<'_>, template: Option<String>) -> Result<Opti
 }
 
 fn symlink(target: &str, link: &str, nocomplain: bool) -> Result<(), Exit> {
-    quiet(nocomplain, std::os::unix::fs::symlink(target, link), || format!("symlink '{target}' '{link}'"))
+    quiet(nocomplain, std::os::unix::fs::symlink(target, link), || {
+        format!("symlink '{target}' '{link}'")
+    })
 }
 
 fn link_hard(path: &str, link: &str, nocomplain: bool) -> Result<(), Exit> {
-    quiet(nocomplain, fs::hard_link(path, link), || format!("link '{path}' '{link}'"))
+    quiet(nocomplain, fs::hard_link(path, link), || {
+        format!("link '{path}' '{link}'")
+    })
 }
 
-fn quiet(nocomplain: bool, result: io::Result<()>, what: impl FnOnce() -> String) -> Result<(), Exit> {
+fn quiet(
+    nocomplain: bool,
+    result: io::Result<()>,
+    what: impl FnOnce() -> String,
+) -> Result<(), Exit> {
     match result {
-        Err(e) if !nocomplain => Err(tcl::error(format!("{} failed: {}", what(), posix_message(&e)))),
+        Err(e) if !nocomplain => Err(tcl::error(format!(
+            "{} failed: {}",
+            what(),
+            posix_message(&e)
+        ))),
         _ => Ok(()),
     }
 }
 
 fn truncate(name: &str, length: i64) -> Result<(), Exit> {
-    let cut = || fs::OpenOptions::new().write(true).open(name)?.set_len(u64::try_from(length).unwrap_or(0));
-    cut().map_err(|e| tcl::error(format!("truncate (\"{name}\", {length}) failed: {}", posix_message(&e))))
+    let cut = || {
+        fs::OpenOptions::new()
+            .write(true)
+            .open(name)?
+            .set_len(u64::try_from(length).unwrap_or(0))
+    };
+    cut().map_err(|e| {
+        tcl::error(format!(
+            "truncate (\"{name}\", {length}) failed: {}",
+            posix_message(&e)
+        ))
+    })
 }
 
 fn truncate_channel(call: &Call<'_>, name: &str, length: i64) -> Result<(), Exit> {
     let channel = Channel::find(call.interp, name)?;
     channel
         .truncate(u64::try_from(length).unwrap_or(0))
-        .map_err(|e| tcl::error(format!("ftruncate ({name}, {length}) failed: {}", posix_message(&e))))
+        .map_err(|e| {
+            tcl::error(format!(
+                "ftruncate ({name}, {length}) failed: {}",
+                posix_message(&e)
+            ))
+        })
 }
 
 /// The position, or -1 at the end of the file if the string does not occur.
 fn seek_to(call: &Call<'_>, name: &str, wanted: &Obj) -> Result<i64, Exit> {
     const CHUNK: usize = 64 * 1024;
     let channel = Channel::find(call.interp, name)?;
-    let failed = |e: io::Error| tcl::error(format!("could not search in \"{name}\": {}", posix_message(&e)));
+    let failed = |e: io::Error| {
+        tcl::error(format!(
+            "could not search in \"{name}\": {}",
+            posix_message(&e)
+        ))
+    };
     let wanted = wanted.to_bytes();
     let Some(mut at) = channel.tell() else {
-        return Err(tcl::error(format!("could not search in \"{name}\": the channel has no position")));
+        return Err(tcl::error(format!(
+            "could not search in \"{name}\": the channel has no position"
+        )));
     };
     let fd = channel.fd(tcl::channel::Side::Read).map_err(failed)?;
     let file = fs::File::from(fd);
@@ -231,7 +284,9 @@ fn seek_to(call: &Call<'_>, name: &str, wanted: &Obj) -> Result<i64, Exit> {
         let gone = window.len().saturating_sub(wanted.len().saturating_sub(1));
         window.drain(..gone);
         at += gone as u64;
-        let count = std::os::unix::fs::FileExt::read_at(&file, &mut chunk, at + window.len() as u64).map_err(failed)?;
+        let count =
+            std::os::unix::fs::FileExt::read_at(&file, &mut chunk, at + window.len() as u64)
+                .map_err(failed)?;
         if count == 0 {
             channel.seek(SeekFrom::End(0)).map_err(failed)?;
             return Ok(-1);
@@ -248,17 +303,27 @@ fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
 }
 
 fn rolled(what: &str, path: &str, result: io::Result<()>) -> Result<(), Exit> {
-    result.map_err(|e| tcl::error(format!("could not {what} \"{path}\": {}", posix_message(&e))))
+    result.map_err(|e| {
+        tcl::error(format!(
+            "could not {what} \"{path}\": {}",
+            posix_message(&e)
+        ))
+    })
 }
 
 fn tcl_file(call: &Call<'_>, words: &[&str]) -> Result<Obj, Exit> {
-    let words: Vec<Obj> = std::iter::once("::file").chain(words.iter().copied()).map(Obj::from).collect();
+    let words: Vec<Obj> = std::iter::once("::file")
+        .chain(words.iter().copied())
+        .map(Obj::from)
+        .collect();
     call.interp.call(&words)
 }
 
 fn unlink(call: &Call<'_>, name: &str, nocomplain: bool) -> Result<Obj, Exit> {
     if !nocomplain && fs::symlink_metadata(name).is_err() {
-        return Err(tcl::error(format!("error deleting \"{name}\": no such file")));
+        return Err(tcl::error(format!(
+            "error deleting \"{name}\": no such file"
+        )));
     }
     tcl_file(call, &["delete", "--", name])
 }
@@ -268,7 +333,10 @@ fn copy(call: &Call<'_>, from: &str, to: &str, preserve: bool) -> Result<(), Exi
     tcl_file(call, &["copy", "-force", "--", from, to])?;
     if !preserve {
         // Best effort: a copy into a directory or onto a device has no time of its own to set.
-        let _ = fs::File::options().append(true).open(to).and_then(|f| f.set_modified(std::time::SystemTime::now()));
+        let _ = fs::File::options()
+            .append(true)
+            .open(to)
+            .and_then(|f| f.set_modified(std::time::SystemTime::now()));
     }
     Ok(())
 }
@@ -279,7 +347,13 @@ mod tests {
 
     #[test]
     fn paths_stay_below_the_root() {
-        for (path, expected) in [("", "/"), ("../a", "/a"), ("/a/./b//c/", "/a/b/c"), ("/../..", "/"), ("/a/...", "/a/...")] {
+        for (path, expected) in [
+            ("", "/"),
+            ("../a", "/a"),
+            ("/a/./b//c/", "/a/b/c"),
+            ("/../..", "/"),
+            ("/a/...", "/a/..."),
+        ] {
             assert_eq!(normalize(path), expected);
         }
     }

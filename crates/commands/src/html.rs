@@ -37,23 +37,29 @@ enum Piece<'a> {
 
 fn parse(html: &str, noangle: bool, onlytags: bool) -> Result<Obj, Exit> {
     if noangle && onlytags {
-        return Err(tcl::error("the options '-noangle' and '-onlytags' are mutually exclusive"));
+        return Err(tcl::error(
+            "the options '-noangle' and '-onlytags' are mutually exclusive",
+        ));
     }
     let bare = |raw: &'_ str| {
         let inner = if noangle { &raw[1..raw.len() - 1] } else { raw };
         Obj::from(inner)
     };
     let list = |kind: &str, value: Obj| Obj::list([Obj::from(kind), value]);
-    Ok(Obj::list(pieces(html).into_iter().filter_map(|piece| match piece {
-        Piece::Tag(_, name, attributes) if onlytags => Some(element(name, attributes)),
-        _ if onlytags => None,
-        Piece::Text(text) => Some(list("text", Obj::from(text))),
-        Piece::Comment(raw) => Some(list("comment", bare(raw))),
-        Piece::Instruction(raw) => Some(list("pi", bare(raw))),
-        Piece::Tag(raw, name, attributes) => {
-            Some(Obj::list([Obj::from("tag"), bare(raw), element(name, attributes)]))
-        }
-    })))
+    Ok(Obj::list(pieces(html).into_iter().filter_map(
+        |piece| match piece {
+            Piece::Tag(_, name, attributes) if onlytags => Some(element(name, attributes)),
+            _ if onlytags => None,
+            Piece::Text(text) => Some(list("text", Obj::from(text))),
+            Piece::Comment(raw) => Some(list("comment", bare(raw))),
+            Piece::Instruction(raw) => Some(list("pi", bare(raw))),
+            Piece::Tag(raw, name, attributes) => Some(Obj::list([
+                Obj::from("tag"),
+                bare(raw),
+                element(name, attributes),
+            ])),
+        },
+    )))
 }
 
 /// The name, and for a start tag a dictionary of its attributes.
@@ -61,7 +67,9 @@ fn element(name: &str, attributes: Option<Vec<(&str, &str)>>) -> Obj {
     match attributes {
         None => Obj::from(name),
         Some(attributes) => {
-            let pairs = attributes.into_iter().map(|(name, value)| (Obj::from(name), Obj::from(value)));
+            let pairs = attributes
+                .into_iter()
+                .map(|(name, value)| (Obj::from(name), Obj::from(value)));
             Obj::list([Obj::from(name), Obj::dict(pairs)])
         }
     }
@@ -113,8 +121,14 @@ fn tag(raw: &str) -> Option<Piece<'_>> {
         let name = &inner[..inner.find(ends_name).unwrap_or(inner.len())];
         return Some(Piece::Tag(raw, name, None));
     }
-    let length = inner.find(|c: char| ends_name(c) || c == '/').unwrap_or(inner.len());
-    Some(Piece::Tag(raw, &inner[..length], Some(attributes(&inner[length..])?)))
+    let length = inner
+        .find(|c: char| ends_name(c) || c == '/')
+        .unwrap_or(inner.len());
+    Some(Piece::Tag(
+        raw,
+        &inner[..length],
+        Some(attributes(&inner[length..])?),
+    ))
 }
 
 fn attributes(text: &str) -> Option<Vec<(&str, &str)>> {
@@ -136,7 +150,11 @@ fn attributes(text: &str) -> Option<Vec<(&str, &str)>> {
                 let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
                 let (value, after) = match quote {
                     Some(quote) => value[1..].split_once(quote)?,
-                    None => value.split_at(value.find(|c: char| c.is_ascii_whitespace()).unwrap_or(value.len())),
+                    None => value.split_at(
+                        value
+                            .find(|c: char| c.is_ascii_whitespace())
+                            .unwrap_or(value.len()),
+                    ),
                 };
                 rest = after;
                 value
@@ -161,7 +179,8 @@ fn hrefs(html: &str) -> Vec<&str> {
         let Some(end) = from.find(close) else { break };
         let inner = &from[1..end];
         rest = &from[end + close.len()..];
-        let is_link = inner.starts_with(['a', 'A']) && inner[1..].starts_with(|c: char| c.is_ascii_whitespace());
+        let is_link = inner.starts_with(['a', 'A'])
+            && inner[1..].starts_with(|c: char| c.is_ascii_whitespace());
         if is_link && let Some(value) = href(&inner[1..]) {
             out.push(value);
         }
@@ -173,15 +192,23 @@ fn hrefs(html: &str) -> Vec<&str> {
 fn href(text: &str) -> Option<&str> {
     let mut rest = text.trim_ascii_start();
     while !rest.is_empty() {
-        let length = rest.find(|c: char| c.is_ascii_whitespace() || c == '=').unwrap_or(rest.len());
+        let length = rest
+            .find(|c: char| c.is_ascii_whitespace() || c == '=')
+            .unwrap_or(rest.len());
         let (name, after) = rest.split_at(length);
         rest = after.trim_ascii_start();
-        let Some(value) = rest.strip_prefix('=') else { continue };
+        let Some(value) = rest.strip_prefix('=') else {
+            continue;
+        };
         let value = value.trim_ascii_start();
         let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
         let (value, after) = match quote {
             Some(quote) => value[1..].split_once(quote).unwrap_or((&value[1..], "")),
-            None => value.split_at(value.find(|c: char| c.is_ascii_whitespace()).unwrap_or(value.len())),
+            None => value.split_at(
+                value
+                    .find(|c: char| c.is_ascii_whitespace())
+                    .unwrap_or(value.len()),
+            ),
         };
         if name.eq_ignore_ascii_case("href") {
             return Some(value);
@@ -197,7 +224,10 @@ mod tests {
 
     #[test]
     fn links_wherever_the_attribute_stands() {
-        assert_eq!(hrefs("<a class='c' HREF=x id=1>y</a><a\nhref='two words'>"), ["x", "two words"]);
+        assert_eq!(
+            hrefs("<a class='c' HREF=x id=1>y</a><a\nhref='two words'>"),
+            ["x", "two words"]
+        );
         assert_eq!(hrefs("<!-- <a href=c> --><abbr href=n><a name=x>"), [""; 0]);
         assert_eq!(hrefs("<a href=\"open>x"), ["open"]);
         assert_eq!(hrefs("<a = = href=x><é><a é=é href=y>"), ["x", "y"]);
@@ -205,7 +235,10 @@ mod tests {
 
     #[test]
     fn attributes_of_odd_tags() {
-        assert_eq!(attributes(" disabled value=1/").unwrap_or_default(), [("disabled", ""), ("value", "1/")]);
+        assert_eq!(
+            attributes(" disabled value=1/").unwrap_or_default(),
+            [("disabled", ""), ("value", "1/")]
+        );
         assert_eq!(attributes(" =x").unwrap_or_default(), [("", "x")]);
         assert!(attributes(" a='x").is_none());
     }

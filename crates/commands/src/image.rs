@@ -107,14 +107,18 @@ fn gif(file: &mut File) -> io::Result<Option<Size>> {
     let mut head = [0; 13];
     file.read_exact(&mut head)?;
     let number = |at: usize| u32::from(u16::from_le_bytes([head[at], head[at + 1]]));
-    Ok((head.starts_with(b"GIF87a") || head.starts_with(b"GIF89a")).then(|| (number(6), number(8))))
+    Ok(
+        (head.starts_with(b"GIF87a") || head.starts_with(b"GIF89a"))
+            .then(|| (number(6), number(8))),
+    )
 }
 
 fn png(file: &mut File) -> io::Result<Option<Size>> {
     file.rewind()?;
     let mut head = [0; 24];
     file.read_exact(&mut head)?;
-    let number = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let number =
+        |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     let valid = head.starts_with(b"\x89PNG\r\n\x1a\n") && &head[12..16] == b"IHDR";
     Ok(valid.then(|| (number(16), number(20))))
 }

@@ -52,11 +52,16 @@ fn entries(list: &Obj) -> Result<Entries, Exit> {
 }
 
 fn list(entries: Entries) -> Obj {
-    Obj::list(entries.into_iter().map(|(key, value)| Obj::list([key, value])))
+    Obj::list(
+        entries
+            .into_iter()
+            .map(|(key, value)| Obj::list([key, value])),
+    )
 }
 
 fn split(key: &str) -> (&str, Option<&str>) {
-    key.split_once('.').map_or((key, None), |(first, rest)| (first, Some(rest)))
+    key.split_once('.')
+        .map_or((key, None), |(first, rest)| (first, Some(rest)))
 }
 
 fn checked(key: &Obj) -> Result<String, Exit> {
@@ -87,7 +92,11 @@ fn put(list_value: &Obj, key: &str, value: &Obj) -> Result<Obj, Exit> {
     let place = all.iter().position(|(k, _)| *k == first);
     let new = match rest {
         None => value.clone(),
-        Some(rest) => put(&place.map_or_else(Obj::new, |at| all[at].1.clone()), rest, value)?,
+        Some(rest) => put(
+            &place.map_or_else(Obj::new, |at| all[at].1.clone()),
+            rest,
+            value,
+        )?,
     };
     match place {
         Some(at) => all[at].1 = new,
@@ -100,7 +109,9 @@ fn put(list_value: &Obj, key: &str, value: &Obj) -> Result<Obj, Exit> {
 fn remove(list_value: &Obj, key: &str) -> Result<Option<Obj>, Exit> {
     let mut all = entries(list_value)?;
     let (first, rest) = split(key);
-    let Some(at) = all.iter().position(|(k, _)| *k == first) else { return Ok(None) };
+    let Some(at) = all.iter().position(|(k, _)| *k == first) else {
+        return Ok(None);
+    };
     match rest {
         None => drop(all.remove(at)),
         Some(rest) => match remove(&all[at].1, rest)? {
@@ -157,7 +168,8 @@ fn delete(call: &Call<'_>) -> Result<(), Exit> {
     let mut value = list_of(call, name)?;
     for key in keys {
         let key = checked(key)?;
-        value = remove(&value, &key)?.ok_or_else(|| tcl::error(format!("key not found: \"{key}\"")))?;
+        value =
+            remove(&value, &key)?.ok_or_else(|| tcl::error(format!("key not found: \"{key}\"")))?;
     }
     call.interp.set(&name.text(), value)
 }
@@ -171,7 +183,8 @@ fn keys(call: &Call<'_>) -> Result<Obj, Exit> {
     let mut value = list_of(call, name)?;
     if let Some(key) = key {
         let key = checked(key)?;
-        value = find(&value, &key)?.ok_or_else(|| tcl::error(format!("key not found: \"{key}\"")))?;
+        value =
+            find(&value, &key)?.ok_or_else(|| tcl::error(format!("key not found: \"{key}\"")))?;
     }
     Ok(Obj::list(entries(&value)?.into_iter().map(|(key, _)| key)))
 }

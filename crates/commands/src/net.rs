@@ -54,13 +54,20 @@ commands! { TABLE(call):
 }
 
 fn address(text: &str) -> Result<IpAddr, Exit> {
-    text.parse().map_err(|_| tcl::error(format!("'{text}' is not a valid IPv4 or IPv6 address")))
+    text.parse()
+        .map_err(|_| tcl::error(format!("'{text}' is not a valid IPv4 or IPv6 address")))
 }
 
 /// A network as 128 bits and the number of them that count; IPv4 lies within `::ffff:0:0/96`.
 fn network(cidr: &str) -> Result<Option<(u128, u32)>, Exit> {
-    let invalid = || tcl::error(format!("'{cidr}' is not a valid CIDR string for IPv4 or IPv6"));
-    let (base, bits) = cidr.split_once('/').map_or((cidr, None), |(base, bits)| (base, Some(bits)));
+    let invalid = || {
+        tcl::error(format!(
+            "'{cidr}' is not a valid CIDR string for IPv4 or IPv6"
+        ))
+    };
+    let (base, bits) = cidr
+        .split_once('/')
+        .map_or((cidr, None), |(base, bits)| (base, Some(bits)));
     let base: IpAddr = base.parse().map_err(|_| invalid())?;
     let most = if base.is_ipv4() { 32 } else { 128 };
     let bits: i64 = match bits {
@@ -68,8 +75,16 @@ fn network(cidr: &str) -> Result<Option<(u128, u32)>, Exit> {
         Some(bits) => bits.parse().map_err(|_| invalid())?,
     };
     // Lengths that no network has match nothing.
-    let Some(bits) = u32::try_from(bits).ok().filter(|bits| i64::from(*bits) <= most) else { return Ok(None) };
-    Ok(Some((bits_of(base), if base.is_ipv4() { bits + 96 } else { bits })))
+    let Some(bits) = u32::try_from(bits)
+        .ok()
+        .filter(|bits| i64::from(*bits) <= most)
+    else {
+        return Ok(None);
+    };
+    Ok(Some((
+        bits_of(base),
+        if base.is_ipv4() { bits + 96 } else { bits },
+    )))
 }
 
 fn bits_of(address: IpAddr) -> u128 {
@@ -91,7 +106,9 @@ fn network_contains(cidr: &str, ip: &str) -> Result<bool, Exit> {
 
 /// As the reference: not the host itself, its link, or networks for private use (RFC 1918, RFC 4193, RFC 3927).
 fn is_public(ip: IpAddr) -> bool {
-    let v4 = |ip: Ipv4Addr| !(ip.octets()[0] == 0 || ip.is_loopback() || ip.is_private() || ip.is_link_local());
+    let v4 = |ip: Ipv4Addr| {
+        !(ip.octets()[0] == 0 || ip.is_loopback() || ip.is_private() || ip.is_link_local())
+    };
     match ip {
         IpAddr::V4(ip) => v4(ip),
         IpAddr::V6(ip) => match ip.to_ipv4_mapped() {
@@ -114,7 +131,10 @@ fn is_trusted(call: &Call<'_>, ip: IpAddr) -> bool {
         .find_map(|section| config.value(section, "trustedservers"))
         .unwrap_or_default();
     let ip = ip.to_string();
-    tcl::list_parse(text).unwrap_or_default().iter().any(|cidr| network_contains(cidr, &ip).unwrap_or(false))
+    tcl::list_parse(text)
+        .unwrap_or_default()
+        .iter()
+        .any(|cidr| network_contains(cidr, &ip).unwrap_or(false))
 }
 
 fn properties(call: &Call<'_>, text: &str) -> Result<Obj, Exit> {
@@ -159,7 +179,11 @@ fn host_name(text: &str) -> Result<String, Exit> {
     let ip: IpAddr = text.parse().map_err(|_| failed())?;
     let name = dns_lookup::lookup_addr(&ip).map_err(|_| failed())?;
     // Without a name the library answers with the address.
-    if name == text { Err(failed()) } else { Ok(name) }
+    if name == text {
+        Err(failed())
+    } else {
+        Ok(name)
+    }
 }
 
 #[cfg(test)]

@@ -62,9 +62,18 @@ fn password(
         .ok_or_else(|| tcl::error("a password has 1 to 10 digits"))?;
     let code = hmac(digest.as_deref().unwrap_or("sha256"), &key, counter)?;
     // Dynamic truncation, RFC 4226 section 5.3; all digests are longer than 15 bytes.
-    let offset = usize::from(code.last().copied().unwrap_or(0) & 15).min(code.len().saturating_sub(4));
-    let number = code[offset..].iter().take(4).fold(0u64, |n, b| n << 8 | u64::from(*b)) & 0x7fff_ffff;
-    Ok(format!("{:0width$}", number % 10u64.pow(digits), width = digits as usize))
+    let offset =
+        usize::from(code.last().copied().unwrap_or(0) & 15).min(code.len().saturating_sub(4));
+    let number = code[offset..]
+        .iter()
+        .take(4)
+        .fold(0u64, |n, b| n << 8 | u64::from(*b))
+        & 0x7fff_ffff;
+    Ok(format!(
+        "{:0width$}",
+        number % 10u64.pow(digits),
+        width = digits as usize
+    ))
 }
 
 /// Without a key: one that belongs to the server and the user, made from the secret of the configuration.
@@ -77,5 +86,9 @@ fn users_key(call: &Call<'_>, user: i64) -> Result<Vec<u8>, Exit> {
         .and_then(|s| config.value(&format!("ns/server/{}", s.name), "serversecret"))
         .or_else(|| config.value("ns/parameters", "clustersecret"))
         .ok_or_else(|| tcl::error("no key given, and no serversecret configured"))?;
-    hmac("sha256", secret.as_bytes(), format!("otp:{user}").as_bytes())
+    hmac(
+        "sha256",
+        secret.as_bytes(),
+        format!("otp:{user}").as_bytes(),
+    )
 }

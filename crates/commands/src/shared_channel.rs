@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use synopsis::{Call, commands};
-use tcl::channel::{Channel, CutChannel};
 use tcl::Exit;
+use tcl::channel::{Channel, CutChannel};
 
 use crate::kinds::context;
 
@@ -63,7 +63,9 @@ fn exists(name: &str) -> Exit {
 }
 
 fn in_use(channel: &str) -> Exit {
-    tcl::error(format!("channel \"{channel}\" is in use by another interpreter"))
+    tcl::error(format!(
+        "channel \"{channel}\" is in use by another interpreter"
+    ))
 }
 
 fn create(call: &Call<'_>, channel: &str, name: &str) -> Result<(), Exit> {
@@ -84,19 +86,32 @@ fn give(call: &Call<'_>, channel: Channel, name: &str) -> Result<(), Exit> {
 }
 
 fn get(call: &Call<'_>, name: &str) -> Result<String, Exit> {
-    let cut = waiting(call).0.lock().remove(name).ok_or_else(|| not_found(name))?;
+    let cut = waiting(call)
+        .0
+        .lock()
+        .remove(name)
+        .ok_or_else(|| not_found(name))?;
     let channel = cut.splice();
     channel.register(call.interp);
     let handle = channel.name();
-    taken(call).0.borrow_mut().insert(name.to_owned(), handle.clone());
+    taken(call)
+        .0
+        .borrow_mut()
+        .insert(name.to_owned(), handle.clone());
     Ok(handle)
 }
 
 fn put(call: &Call<'_>, name: &str) -> Result<(), Exit> {
     let taken = taken(call);
-    let handle = taken.0.borrow().get(name).cloned().ok_or_else(|| not_found(name))?;
+    let handle = taken
+        .0
+        .borrow()
+        .get(name)
+        .cloned()
+        .ok_or_else(|| not_found(name))?;
     // A channel that the script closed is forgotten all the same.
-    let found = Channel::find(call.interp, &handle).inspect_err(|_| drop(taken.0.borrow_mut().remove(name)))?;
+    let found = Channel::find(call.interp, &handle)
+        .inspect_err(|_| drop(taken.0.borrow_mut().remove(name)))?;
     give(call, found, name)?;
     taken.0.borrow_mut().remove(name);
     Ok(())

@@ -77,7 +77,10 @@ pub fn failed(what: &str, e: &io::Error) -> Exit {
 /// The addresses of a host, which may be an address in brackets.
 pub fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     // A name in brackets is an IPv6 address as URLs have it.
-    let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|h| h.strip_suffix(']'))
+        .unwrap_or(host);
     Ok((bare, port).to_socket_addrs()?.collect())
 }
 
@@ -94,10 +97,13 @@ fn open(
     let what = format!("can't connect to \"{host}:{port}\"");
     let deadline = timeout.map(|t| Instant::now() + duration(t));
     let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
-    for address in resolve(host, port).map_err(|_| tcl::error(format!("could not lookup {host}")))? {
+    for address in
+        resolve(host, port).map_err(|_| tcl::error(format!("could not lookup {host}")))?
+    {
         match connect(address, local_host, local_port, asynchronous, deadline) {
             Ok(socket) => {
-                let (read, write) = channels(call.interp, socket.into()).map_err(|e| failed(&what, &e))?;
+                let (read, write) =
+                    channels(call.interp, socket.into()).map_err(|e| failed(&what, &e))?;
                 if nonblock || asynchronous {
                     read.set_blocking(false).map_err(|e| failed(&what, &e))?;
                     write.set_blocking(false).map_err(|e| failed(&what, &e))?;
@@ -108,7 +114,9 @@ fn open(
         }
     }
     if last.kind() == io::ErrorKind::TimedOut {
-        return Err(TclError::new(format!("{what}: timeout")).with_code(&["NS_TIMEOUT"]).into());
+        return Err(TclError::new(format!("{what}: timeout"))
+            .with_code(&["NS_TIMEOUT"])
+            .into());
     }
     Err(failed(&what, &last))
 }
@@ -120,7 +128,11 @@ fn connect(
     asynchronous: bool,
     deadline: Option<Instant>,
 ) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::STREAM,
+        Some(Protocol::TCP),
+    )?;
     if local_host.is_some() || local_port.is_some() {
         let any = if address.is_ipv4() { "0.0.0.0" } else { "::" };
         let local = resolve(local_host.unwrap_or(any), local_port.unwrap_or(0))?;
@@ -131,7 +143,9 @@ fn connect(
     if asynchronous {
         socket.set_nonblocking(true)?;
         match socket.connect(&to) {
-            Err(e) if e.raw_os_error() != Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => return Err(e),
+            Err(e) if e.raw_os_error() != Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => {
+                return Err(e);
+            }
             _ => return Ok(socket),
         }
     }
@@ -160,12 +174,17 @@ pub fn channels(interp: &Interp, socket: OwnedFd) -> io::Result<(Channel, Channe
 /// A time as a duration; 0 if it is negative.
 pub fn duration(time: Time) -> Duration {
     let micros = u32::try_from(time.usec).unwrap_or(0);
-    Duration::from_secs(u64::try_from(time.sec).unwrap_or(0)) + Duration::from_micros(u64::from(micros))
+    Duration::from_secs(u64::try_from(time.sec).unwrap_or(0))
+        + Duration::from_micros(u64::from(micros))
 }
 
 fn listen(call: &Call<'_>, address: &str, port: u16) -> Result<String, Exit> {
     let what = format!("could not listen on \"{address}:{port}\"");
-    let host = if matches!(address, "" | "*") { "0.0.0.0" } else { address };
+    let host = if matches!(address, "" | "*") {
+        "0.0.0.0"
+    } else {
+        address
+    };
     let bind = || TcpListener::bind(resolve(host, port)?.as_slice());
     let listener = bind().map_err(|e| failed(&what, &e))?;
     let channel = Channel::from_fd(listener.into(), Access::READ);
@@ -174,9 +193,14 @@ fn listen(call: &Call<'_>, address: &str, port: u16) -> Result<String, Exit> {
 }
 
 fn accept(call: &Call<'_>, name: &str) -> Result<Obj, Exit> {
-    let fd = Channel::find(call.interp, name)?.fd(Side::Read).map_err(|e| failed("accept failed", &e))?;
-    let (socket, _) = Socket::from(fd).accept().map_err(|e| failed("accept failed", &e))?;
-    let (read, write) = channels(call.interp, socket.into()).map_err(|e| failed("accept failed", &e))?;
+    let fd = Channel::find(call.interp, name)?
+        .fd(Side::Read)
+        .map_err(|e| failed("accept failed", &e))?;
+    let (socket, _) = Socket::from(fd)
+        .accept()
+        .map_err(|e| failed("accept failed", &e))?;
+    let (read, write) =
+        channels(call.interp, socket.into()).map_err(|e| failed("accept failed", &e))?;
     Ok(Obj::list_of([read.name(), write.name()]))
 }
 
@@ -190,13 +214,23 @@ fn check(call: &Call<'_>, name: &str) -> Result<bool, Exit> {
     let fd = any_side(&channel).map_err(|e| failed("ns_sockcheck", &e))?;
     let ready = {
         let mut fds = [PollFd::new(&fd, PollFlags::IN)];
-        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap_or(0) > 0
+        poll(
+            &mut fds,
+            Some(&Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            }),
+        )
+        .unwrap_or(0)
+            > 0
     };
     if !ready {
         return Ok(true);
     }
     let mut byte = [std::mem::MaybeUninit::uninit()];
-    Ok(Socket::from(fd).peek(&mut byte).is_ok_and(|count| count > 0))
+    Ok(Socket::from(fd)
+        .peek(&mut byte)
+        .is_ok_and(|count| count > 0))
 }
 
 fn readable(call: &Call<'_>, name: &str) -> Result<i64, Exit> {
@@ -209,7 +243,9 @@ fn readable(call: &Call<'_>, name: &str) -> Result<i64, Exit> {
 }
 
 fn set_blocking(call: &Call<'_>, name: &str, blocking: bool) -> Result<(), Exit> {
-    Channel::find(call.interp, name)?.set_blocking(blocking).map_err(|e| failed(name, &e))
+    Channel::find(call.interp, name)?
+        .set_blocking(blocking)
+        .map_err(|e| failed(name, &e))
 }
 
 /// Three lists of the channels that are ready; nothing at all if there was nothing to wait for.
@@ -217,19 +253,31 @@ fn select(call: &Call<'_>, timeout: Option<Time>, lists: [Vec<Obj>; 3]) -> Resul
     if lists.iter().all(Vec::is_empty) && timeout.is_none() {
         return Ok(Obj::new());
     }
-    let kinds = [(Side::Read, PollFlags::IN), (Side::Write, PollFlags::OUT), (Side::Read, PollFlags::PRI)];
+    let kinds = [
+        (Side::Read, PollFlags::IN),
+        (Side::Write, PollFlags::OUT),
+        (Side::Read, PollFlags::PRI),
+    ];
     let mut ready: [Vec<Obj>; 3] = Default::default();
     let mut waiting: Vec<(usize, Obj, OwnedFd, PollFlags)> = Vec::new();
     for (list, (names, (side, flags))) in lists.iter().zip(kinds).enumerate() {
         for name in names {
             let channel = Channel::find(call.interp, &name.text())?;
-            let words = [Obj::from("::chan"), Obj::from("pending"), Obj::from("input"), name.clone()];
+            let words = [
+                Obj::from("::chan"),
+                Obj::from("pending"),
+                Obj::from("input"),
+                name.clone(),
+            ];
             if list == 0 && call.interp.call(&words)?.int()? > 0 {
                 // What Tcl has read already is not seen by the system.
                 ready[0].push(name.clone());
                 continue;
             }
-            let fd = channel.fd(side).or_else(|_| any_side(&channel)).map_err(|e| failed(&name.text(), &e))?;
+            let fd = channel
+                .fd(side)
+                .or_else(|_| any_side(&channel))
+                .map_err(|e| failed(&name.text(), &e))?;
             waiting.push((list, name.clone(), fd, flags));
         }
     }
@@ -239,8 +287,10 @@ fn select(call: &Call<'_>, timeout: Option<Time>, lists: [Vec<Obj>; 3]) -> Resul
         Some(time) => Some(Instant::now() + duration(time)),
         None => None,
     };
-    let mut fds: Vec<PollFd<'_>> =
-        waiting.iter().map(|(_, _, fd, flags)| PollFd::from_borrowed_fd(fd.as_fd(), *flags)).collect();
+    let mut fds: Vec<PollFd<'_>> = waiting
+        .iter()
+        .map(|(_, _, fd, flags)| PollFd::from_borrowed_fd(fd.as_fd(), *flags))
+        .collect();
     loop {
         let left = deadline.map(|d| d.saturating_duration_since(Instant::now()));
         let left = left.and_then(|d| Timespec::try_from(d).ok());
@@ -261,7 +311,8 @@ fn select(call: &Call<'_>, timeout: Option<Time>, lists: [Vec<Obj>; 3]) -> Resul
 }
 
 fn pair(call: &Call<'_>) -> Result<Obj, Exit> {
-    let (one, two) = std::os::unix::net::UnixStream::pair().map_err(|e| failed("ns_socketpair", &e))?;
+    let (one, two) =
+        std::os::unix::net::UnixStream::pair().map_err(|e| failed("ns_socketpair", &e))?;
     let names = [one, two].map(|socket| {
         let channel = Channel::from_fd(socket.into(), Access::BOTH);
         channel.register(call.interp);

@@ -76,9 +76,15 @@ struct State {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn parse_when(when: &str) -> Result<When, Exit> {
-    let invalid =
-        || tcl::error(format!("invalid when specification \"{when}\": should be one/more of r, w, e, or x"));
-    let mut parsed = When { flags: PollFlags::empty(), at_exit: false };
+    let invalid = || {
+        tcl::error(format!(
+            "invalid when specification \"{when}\": should be one/more of r, w, e, or x"
+        ))
+    };
+    let mut parsed = When {
+        flags: PollFlags::empty(),
+        at_exit: false,
+    };
     if when.is_empty() {
         return Err(invalid());
     }
@@ -94,25 +100,52 @@ fn parse_when(when: &str) -> Result<When, Exit> {
     Ok(parsed)
 }
 
-fn on_socket(call: &Call<'_>, name: &str, command: &str, when: &str, timeout: Option<Time>) -> Result<(), Exit> {
+fn on_socket(
+    call: &Call<'_>,
+    name: &str,
+    command: &str,
+    when: &str,
+    timeout: Option<Time>,
+) -> Result<(), Exit> {
     let when = parse_when(when)?;
     let channel = Channel::find(call.interp, name)?;
-    let side = if channel.access().read { Side::Read } else { Side::Write };
+    let side = if channel.access().read {
+        Side::Read
+    } else {
+        Side::Write
+    };
     let fd = channel.fd(side).map_err(|e| failed(name, &e))?;
     let timeout = timeout.map(duration);
-    let target = Target::Socket { command: command.to_owned() };
+    let target = Target::Socket {
+        command: command.to_owned(),
+    };
     add(call, fd, when, timeout, target)
 }
 
 fn on_connection(call: &Call<'_>, address: &str, port: u16, script: String) -> Result<(), Exit> {
     let what = format!("could not listen on \"{address}:{port}\"");
-    let host = if matches!(address, "" | "*") { "0.0.0.0" } else { address };
+    let host = if matches!(address, "" | "*") {
+        "0.0.0.0"
+    } else {
+        address
+    };
     let bind = || TcpListener::bind(resolve(host, port)?.as_slice());
     let listener = bind().map_err(|e| failed(&what, &e))?;
     // A client may be gone between the signal and the accept.
-    listener.set_nonblocking(true).map_err(|e| failed(&what, &e))?;
-    let when = When { flags: PollFlags::IN, at_exit: false };
-    add(call, listener.into(), when, None, Target::Listener { script })
+    listener
+        .set_nonblocking(true)
+        .map_err(|e| failed(&what, &e))?;
+    let when = When {
+        flags: PollFlags::IN,
+        at_exit: false,
+    };
+    add(
+        call,
+        listener.into(),
+        when,
+        None,
+        Target::Listener { script },
+    )
 }
 
 fn add(
@@ -125,14 +158,22 @@ fn add(
     let context = context(call);
     let callbacks: Arc<Callbacks> = context.process.extensions.get();
     let deadline = timeout.map(|t| Instant::now() + t);
-    let callback = Callback { server: Arc::clone(context.server()), fd, when, timeout, deadline, target };
+    let callback = Callback {
+        server: Arc::clone(context.server()),
+        fd,
+        when,
+        timeout,
+        deadline,
+        target,
+    };
     let mut state = callbacks.state.lock();
     if state.stopping {
         return Err(tcl::error("server is shutting down"));
     }
     if !state.running {
         let (bell, ear) = UnixStream::pair().map_err(|e| failed("socket callbacks", &e))?;
-        bell.set_nonblocking(true).map_err(|e| failed("socket callbacks", &e))?;
+        bell.set_nonblocking(true)
+            .map_err(|e| failed("socket callbacks", &e))?;
         let own = Arc::clone(&callbacks);
         shared::thread::Builder::new("-socks-".to_owned())
             .describe("ns:sockcallback", "")
@@ -146,7 +187,10 @@ fn add(
         state.bell = Some(bell);
         state.running = true;
         let own = Arc::clone(&callbacks);
-        context.process.hooks.add(Moment::Shutdown, "ns:sockcallback", move || own.stop());
+        context
+            .process
+            .hooks
+            .add(Moment::Shutdown, "ns:sockcallback", move || own.stop());
     }
     state.added.push(callback);
     state.ring();
@@ -185,15 +229,25 @@ impl Callbacks {
                     return;
                 }
             }
-            let Some(revents) = wait(ear, &waiting) else { continue };
+            let Some(revents) = wait(ear, &waiting) else {
+                continue;
+            };
             let now = Instant::now();
             let mut next = Vec::with_capacity(waiting.len());
             for (mut callback, revents) in waiting.into_iter().zip(revents) {
                 let flags = callback.when.flags;
                 let ended = revents.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL);
                 let happened = match () {
-                    () if revents.contains(PollFlags::IN) || (ended && flags.contains(PollFlags::IN)) => "r",
-                    () if revents.contains(PollFlags::OUT) || (ended && flags.contains(PollFlags::OUT)) => "w",
+                    () if revents.contains(PollFlags::IN)
+                        || (ended && flags.contains(PollFlags::IN)) =>
+                    {
+                        "r"
+                    }
+                    () if revents.contains(PollFlags::OUT)
+                        || (ended && flags.contains(PollFlags::OUT)) =>
+                    {
+                        "w"
+                    }
                     () if revents.contains(PollFlags::PRI) || ended => "e",
                     () if callback.deadline.is_some_and(|d| d <= now) => "t",
                     () => {
@@ -215,7 +269,11 @@ impl Callbacks {
 /// What happened to each callback; `None` if there is only news about the list.
 fn wait(ear: &UnixStream, waiting: &[Callback]) -> Option<Vec<PollFlags>> {
     let mut fds: Vec<PollFd<'_>> = vec![PollFd::new(ear, PollFlags::IN)];
-    fds.extend(waiting.iter().map(|c| PollFd::from_borrowed_fd(c.fd.as_fd(), c.when.flags)));
+    fds.extend(
+        waiting
+            .iter()
+            .map(|c| PollFd::from_borrowed_fd(c.fd.as_fd(), c.when.flags)),
+    );
     let deadline = waiting.iter().filter_map(|c| c.deadline).min();
     let left = deadline.map(|d| d.saturating_duration_since(Instant::now()));
     let left = left.and_then(|d| Timespec::try_from(d).ok());
@@ -256,7 +314,9 @@ impl Callback {
     }
 
     fn call_command(&self, interp: &Interp, command: &str, happened: &str) -> Option<bool> {
-        let Ok(fd) = self.fd.try_clone() else { return Some(false) };
+        let Ok(fd) = self.fd.try_clone() else {
+            return Some(false);
+        };
         let channel = Channel::from_fd(fd, Access::BOTH);
         channel.register(interp);
         let result = run(interp, command, [channel.name(), happened.to_owned()]);
@@ -274,7 +334,9 @@ impl Callback {
 
     fn call_with_connection(&self, interp: &Interp, script: &str) {
         let Ok(fd) = self.fd.try_clone() else { return };
-        let Ok((socket, _)) = socket2::Socket::from(fd).accept() else { return };
+        let Ok((socket, _)) = socket2::Socket::from(fd).accept() else {
+            return;
+        };
         if socket.set_nonblocking(false).is_err() {
             return;
         }

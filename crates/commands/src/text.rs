@@ -58,15 +58,23 @@ fn trim(
     subst: bool,
 ) -> Result<Obj, Exit> {
     if delimiter.is_some() && prefix.is_some() {
-        return Err(tcl::error("invalid arguments: either -prefix or -delimiter can be specified"));
+        return Err(tcl::error(
+            "invalid arguments: either -prefix or -delimiter can be specified",
+        ));
     }
     let delimiter = match delimiter.map(|d| (d.chars().next(), d.chars().count())) {
         None => None,
         Some((Some(c), 1)) => Some(c),
-        Some(_) => return Err(tcl::error("invalid arguments: -delimiter must be a single character")),
+        Some(_) => {
+            return Err(tcl::error(
+                "invalid arguments: -delimiter must be a single character",
+            ));
+        }
     };
     let body = text.strip_prefix('\n').unwrap_or(text);
-    let body = body.strip_suffix('\n').map_or(body, |b| b.strip_suffix('\r').unwrap_or(b));
+    let body = body
+        .strip_suffix('\n')
+        .map_or(body, |b| b.strip_suffix('\r').unwrap_or(b));
     let lines: Vec<&str> = body
         .split('\n')
         .map(|line| match prefix {
@@ -78,7 +86,11 @@ fn trim(
         })
         .collect();
     let trimmed = Obj::from(lines.join("\n"));
-    if subst { call.interp.subst(&trimmed, SubstFlags::ALL) } else { Ok(trimmed) }
+    if subst {
+        call.interp.subst(&trimmed, SubstFlags::ALL)
+    } else {
+        Ok(trimmed)
+    }
 }
 
 /// Lengths are bytes of UTF-8, as in the reference; `offset` is what the first line has used up already.
@@ -93,7 +105,10 @@ fn reflow(text: &str, width: usize, offset: usize, prefix: &str) -> String {
             line
         } else {
             // A blank at the limit still breaks there; a word that is too long is left whole.
-            let fitting = rest.as_bytes()[..line].iter().take(limit + 1).rposition(|&b| b == b' ');
+            let fitting = rest.as_bytes()[..line]
+                .iter()
+                .take(limit + 1)
+                .rposition(|&b| b == b' ');
             fitting.or_else(|| rest[..line].find(' ')).unwrap_or(line)
         };
         out.push_str(&rest[..end]);
@@ -112,7 +127,9 @@ fn reflow(text: &str, width: usize, offset: usize, prefix: &str) -> String {
 fn collate(locale: Option<&str>, one: &str, two: &str) -> Result<i32, Exit> {
     match locale.unwrap_or("C") {
         "C" | "POSIX" | "C.UTF-8" | "C.utf8" => Ok(one.cmp(two) as i32),
-        other => Err(tcl::error(format!("specified locale '{other}' is not available"))),
+        other => Err(tcl::error(format!(
+            "specified locale '{other}' is not available"
+        ))),
     }
 }
 
@@ -128,12 +145,19 @@ struct Csv<'a> {
 fn get_csv(call: &Call<'_>, csv: &Csv<'_>, channel: &Obj, variable: &str) -> Result<i64, Exit> {
     let next = || -> Result<Option<String>, Exit> {
         let line = call.interp.call(&[Obj::from("::gets"), channel.clone()])?;
-        if line.is_empty() && call.interp.call(&[Obj::from("::eof"), channel.clone()])?.boolean()? {
+        if line.is_empty()
+            && call
+                .interp
+                .call(&[Obj::from("::eof"), channel.clone()])?
+                .boolean()?
+        {
             return Ok(None);
         }
         Ok(Some(line.text()))
     };
-    let Some(mut record) = next()? else { return Ok(-1) };
+    let Some(mut record) = next()? else {
+        return Ok(-1);
+    };
     let fields = loop {
         match csv.split(&record) {
             Some(fields) => break fields,
@@ -161,7 +185,11 @@ impl Csv<'_> {
             return Some(fields);
         }
         loop {
-            let start = if self.trim { rest.trim_start_matches([' ', '\t']) } else { rest };
+            let start = if self.trim {
+                rest.trim_start_matches([' ', '\t'])
+            } else {
+                rest
+            };
             let quote = start.chars().next().filter(|c| self.quotes.contains(*c));
             let (field, after) = match quote {
                 Some(quote) => {
@@ -170,7 +198,11 @@ impl Csv<'_> {
                 }
                 None => {
                     let (field, after) = rest.split_at(self.delimiter_in(rest));
-                    let field = if self.trim { field.trim_matches([' ', '\t']) } else { field };
+                    let field = if self.trim {
+                        field.trim_matches([' ', '\t'])
+                    } else {
+                        field
+                    };
                     (field.to_owned(), after)
                 }
             };
@@ -184,7 +216,8 @@ impl Csv<'_> {
     }
 
     fn delimiter_in(&self, text: &str) -> usize {
-        text.find(|c| self.delimiters.contains(c)).unwrap_or(text.len())
+        text.find(|c| self.delimiters.contains(c))
+            .unwrap_or(text.len())
     }
 }
 
@@ -213,12 +246,16 @@ fn hash_path(text: &str, levels: usize) -> Result<String, Exit> {
         return Err(tcl::error(format!("too many levels: {levels}")));
     }
     let mut bytes = text.bytes().filter(|b| !matches!(b, b'.' | b'/'));
-    Ok((0..levels).flat_map(|_| ['/', bytes.next().map_or('_', char::from)]).collect())
+    Ok((0..levels)
+        .flat_map(|_| ['/', bytes.next().map_or('_', char::from)])
+        .collect())
 }
 
 /// The hash of Tcl's tables.
 fn hash(text: &str) -> i64 {
-    text.bytes().fold(0i64, |hash, byte| hash.wrapping_mul(9).wrapping_add(i64::from(byte)))
+    text.bytes().fold(0i64, |hash, byte| {
+        hash.wrapping_mul(9).wrapping_add(i64::from(byte))
+    })
 }
 
 fn crypt(key: &str, salt: &str) -> Result<String, Exit> {
@@ -235,15 +272,25 @@ mod tests {
     #[test]
     fn lines_break_at_blanks() {
         let text = "red green blue cyan black white";
-        assert_eq!(reflow(text, 10, 5, ""), "red\ngreen blue\ncyan black\nwhite");
-        assert_eq!(reflow("averyverylongword x", 10, 0, "> "), "> averyverylongword\n> x");
+        assert_eq!(
+            reflow(text, 10, 5, ""),
+            "red\ngreen blue\ncyan black\nwhite"
+        );
+        assert_eq!(
+            reflow("averyverylongword x", 10, 0, "> "),
+            "> averyverylongword\n> x"
+        );
         assert_eq!(reflow("ää öö\n\nü", 5, 0, ""), "ää\nöö\n\nü");
         assert_eq!(reflow("x", 5, 9, ""), "x");
     }
 
     #[test]
     fn records() {
-        let csv = Csv { delimiters: ",", quotes: "\"", trim: false };
+        let csv = Csv {
+            delimiters: ",",
+            quotes: "\"",
+            trim: false,
+        };
         let split = |text| csv.split(text).map(|f| f.join("|"));
         assert_eq!(split("a,\"b\"c,d").as_deref(), Some("a|b|d"));
         assert_eq!(split("\"e\"\"f\",").as_deref(), Some("e\"f|"));

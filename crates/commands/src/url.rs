@@ -80,12 +80,23 @@ fn encode_components(
 }
 
 /// A fallback counts only where no character set was asked for.
-fn decode(text: &str, part: Part, charset: Option<&str>, fallback: Option<&str>) -> Result<String, TclError> {
-    let fallback = if charset.is_some() { None } else { fallback.and_then(Charset::for_name) };
+fn decode(
+    text: &str,
+    part: Part,
+    charset: Option<&str>,
+    fallback: Option<&str>,
+) -> Result<String, TclError> {
+    let fallback = if charset.is_some() {
+        None
+    } else {
+        fallback.and_then(Charset::for_name)
+    };
     match encode::decode(text, part, charset_or_utf8(charset), fallback) {
         Ok(decoded) => Ok(decoded.into_owned()),
-        Err(_) => Err(TclError::new(format!("input string '{text}' cannot be converted to UTF-8"))
-            .with_code(&["NS_INVALID_UTF8"])),
+        Err(_) => Err(TclError::new(format!(
+            "input string '{text}' cannot be converted to UTF-8"
+        ))
+        .with_code(&["NS_INVALID_UTF8"])),
     }
 }
 
@@ -102,13 +113,20 @@ fn parse(text: &str, strict: bool) -> Result<Obj, Exit> {
         ("query", url.query),
         ("fragment", url.fragment),
     ];
-    Ok(dictionary(components.into_iter().filter_map(|(key, value)| Some((key, value?)))))
+    Ok(dictionary(
+        components
+            .into_iter()
+            .filter_map(|(key, value)| Some((key, value?))),
+    ))
 }
 
 fn join(dict: &Obj) -> Result<String, Exit> {
-    let pairs = dict
-        .pairs()
-        .map_err(|_| tcl::error(format!("the provided argument is not a dict: {}", dict.text())))?;
+    let pairs = dict.pairs().map_err(|_| {
+        tcl::error(format!(
+            "the provided argument is not a dict: {}",
+            dict.text()
+        ))
+    })?;
     let mut parts = url::Url::default();
     for (key, value) in pairs {
         let place = match key.text().as_str() {
@@ -131,7 +149,11 @@ fn host_port(text: &str, strict: bool) -> Result<Obj, Exit> {
     let (host, port) = url::host_port(text, strict)
         .ok_or_else(|| tcl::error(format!("Could not parse host and port \"{text}\"")))?;
     let pairs = [("host", Some(host)), ("port", port)];
-    Ok(dictionary(pairs.into_iter().filter_map(|(key, value)| Some((key, value?.to_owned())))))
+    Ok(dictionary(
+        pairs
+            .into_iter()
+            .filter_map(|(key, value)| Some((key, value?.to_owned()))),
+    ))
 }
 
 fn dictionary(pairs: impl Iterator<Item = (&'static str, String)>) -> Obj {
