@@ -2,6 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Settings of one driver. Sizes are bytes. Zero means "no limit" only where that is said.
@@ -14,6 +15,8 @@ pub struct ListenerConfig {
     pub module: String,
     /// `http` or `https`; what absolute URLs of this listener begin with.
     pub scheme: String,
+    /// Certificate and key of a driver that speaks TLS (see [`crate::tls::server_config`]).
+    pub tls: Option<Arc<tokio_rustls::rustls::ServerConfig>>,
     /// Addresses or host names; none means every IPv4 and every IPv6 address.
     pub addresses: Vec<String>,
     /// Ports; every address is bound to each of them. 0 lets the system choose.
@@ -81,6 +84,7 @@ impl Default for ListenerConfig {
             name: "nssock".into(),
             module: "nssock".into(),
             scheme: "http".into(),
+            tls: None,
             addresses: Vec::new(),
             ports: Vec::new(),
             driverthreads: 1,

@@ -21,6 +21,7 @@ mod reply;
 mod spool;
 mod stats;
 mod sys;
+pub mod tls;
 
 pub use config::{ListenerConfig, Prebound};
 pub use driver::{Driver, Listener};

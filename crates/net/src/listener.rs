@@ -12,7 +12,7 @@ use tokio::io::unix::AsyncFd;
 use crate::driver::{Driver, Hub, Listener, Stage, next_id};
 use crate::h1;
 use crate::stats::count;
-use crate::sys;
+use crate::{sys, tls};
 use crate::{Application, ListenerConfig, Prebound};
 
 /// How long the kernel keeps a connection without bytes to itself when `deferaccept` is set.
@@ -240,7 +240,13 @@ async fn accept_some(
                     false => address,
                 };
                 let id = next_id();
-                tokio::spawn(h1::serve(hub.clone(), id, socket, peer, local));
+                match &hub.listener.config.tls {
+                    None => drop(tokio::spawn(h1::serve(hub.clone(), id, socket, peer, local))),
+                    Some(config) => {
+                        let config = Arc::clone(config);
+                        drop(tokio::spawn(tls::serve(hub.clone(), id, socket, peer, local, config)));
+                    }
+                }
             }
             Err(error) => {
                 hub.leave();

@@ -54,7 +54,7 @@ pub fn all_specs(process: &Process) -> Vec<&'static SectionSpec> {
 /// Which specification each section has.
 struct Known<'a> {
     /// Sections of configured modules, by name.
-    modules: HashMap<String, &'static SectionSpec>,
+    modules: HashMap<String, Vec<&'static SectionSpec>>,
     /// Sections that are there without a module.
     general: Vec<&'static SectionSpec>,
     config: &'a Config,
@@ -77,11 +77,15 @@ impl<'a> Known<'a> {
                 entries.extend(Configured::of(section, Some(server)));
             }
         }
-        let mut modules: HashMap<String, &'static SectionSpec> = HashMap::new();
+        let mut modules: HashMap<String, Vec<&'static SectionSpec>> = HashMap::new();
         for entry in &entries {
             if let Ok(module) = entry.find(process.modules) {
-                modules.insert(entry.section().to_lowercase(), (module.spec)());
-                modules.entry(format!("ns/module/{}", entry.name).to_lowercase()).or_insert((module.spec)());
+                // A module may declare its own section in parts: those named like it.
+                let own = format!("ns/module/{}", module.name);
+                let mut specs = vec![(module.spec)()];
+                specs.extend((module.more_specs)().into_iter().filter(|s| s.name == own));
+                modules.insert(entry.section().to_lowercase(), specs.clone());
+                modules.entry(format!("ns/module/{}", entry.name).to_lowercase()).or_insert(specs);
             }
         }
         Known { modules, general, config }
@@ -90,7 +94,7 @@ impl<'a> Known<'a> {
     /// All that declare parameters of a section.
     fn of(&self, section: &str) -> Vec<&'static SectionSpec> {
         let name = Config::canonical(section);
-        let mut specs: Vec<_> = self.modules.get(&name).copied().into_iter().collect();
+        let mut specs: Vec<_> = self.modules.get(&name).cloned().unwrap_or_default();
         specs.extend(self.general.iter().copied().filter(|s| s.matches(&name)));
         // The default pool's parameters stand in the section of its server.
         if ServerSettings::spec().matches(&name) {

@@ -96,27 +96,41 @@ params! {
 
 /// Reads the section and binds the sockets.
 fn prepare(loading: &Loading<'_>) -> Result<(), String> {
+    bind(loading, Kind { module: "nssock", scheme: "http", port: 80, tls: None })
+}
+
+/// What distinguishes a driver for TLS from one without.
+pub struct Kind {
+    pub module: &'static str,
+    pub scheme: &'static str,
+    pub port: u16,
+    pub tls: Option<Arc<net::tls::ServerConfig>>,
+}
+
+/// Binds the sockets of a driver section and enters it into the process.
+///
+/// # Errors
+/// What is wrong with the section, or which address cannot be had.
+pub fn bind(loading: &Loading<'_>, kind: Kind) -> Result<(), String> {
     let section = loading.config();
     let settings = read(&section)?;
-    let config = listener(loading, &settings, "http", 80)?;
+    let mut config = listener(loading, &settings, kind.scheme, kind.port)?;
+    config.module = kind.module.to_owned();
+    config.tls = kind.tls;
     let bound = net::bind(&config, &mut loading.prebound.lock()).map_err(|e| e.to_string())?;
-    let port = bound.addresses().first().map_or(0, |a| a.port());
     let parts = DriverParts {
         name: loading.name.to_owned(),
-        module: "nssock",
-        scheme: "http",
-        default_port: 80,
-        hostname: settings
-            .hostname
-            .clone()
-            .unwrap_or_else(|| own_name(&settings)),
+        module: kind.module,
+        scheme: kind.scheme,
+        default_port: kind.port,
+        hostname: settings.hostname.clone().unwrap_or_else(|| own_name(&settings)),
         location: settings.location.clone(),
         extra_headers: server::setup::pairs(settings.extraheaders.as_deref(), &loading.section)?,
         config,
         bound,
     };
     let driver = DriverEntry::new(parts, loading.process);
-    hosts(loading, &driver, settings.defaultserver.as_deref(), port)?;
+    hosts(loading, &driver, settings.defaultserver.as_deref())?;
     loading.process.drivers.write().push(driver);
     Ok(())
 }
@@ -210,7 +224,6 @@ fn hosts(
     loading: &Loading<'_>,
     driver: &Arc<DriverEntry>,
     default: Option<&str>,
-    port: u16,
 ) -> Result<(), String> {
     if let Some(server) = loading.server {
         driver.set_default(server);
@@ -238,7 +251,6 @@ fn hosts(
         let server = named(&p.key)?;
         for host in p.value.split_whitespace() {
             driver.add_host(host, &server);
-            let _ = port;
         }
     }
     Ok(())

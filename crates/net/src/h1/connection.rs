@@ -253,7 +253,7 @@ impl Connection {
                     start: start.into_std(),
                     received: Instant::now().into_std(),
                 },
-                secure: false,
+                secure: self.link.hub.listener.config.tls.is_some(),
                 tls: None,
             },
             reply: Reply::new(Box::new(port)),
