@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use ::server::driver::DriverEntry;
 use ::server::pool::Pool;
+use ::server::process::Phase;
 use ::server::route::{Listed, Unset};
 use ::server::vserver::VirtualServer;
 use synopsis::{Call, FromObj, Int, Kind, Label, choice, commands};
@@ -270,7 +271,11 @@ fn mapping_of(spec: &str) -> Result<Mapping, Exit> {
 
 /// The drivers, or those that answer for a server.
 fn drivers(call: &Call<'_>, server: Option<ServerArg>) -> Vec<Arc<DriverEntry>> {
-    let all = context(call).process.drivers.read().clone();
+    let process = Arc::clone(&context(call).process);
+    if process.phase() < Phase::Running {
+        return Vec::new(); // As in the reference, they come after the libraries.
+    }
+    let all = process.drivers.read().clone();
     let Some(ServerArg(server)) = server else { return all };
     let serves = |d: &Arc<DriverEntry>| {
         d.hosts().iter().any(|(_, s)| Arc::ptr_eq(s, &server)) || Arc::ptr_eq(&d.default_server(), &server)

@@ -40,6 +40,7 @@ pub fn run(mut start: Start) -> Result<i32, String> {
     let process = Process::new(start.options.clone(), start.modules, std::mem::take(&mut start.scripting));
     let signals = crate::signals::watch(&process)?;
     read_configuration(&process)?;
+    shared::thread::set_name("-main-");
     let problems = check::configuration(&process);
     if start.test {
         return Ok(check::report(&process, &problems));

@@ -65,6 +65,7 @@ pub fn servers(process: &Arc<Process>) -> Result<Vec<Configured>, String> {
 /// The built-in library fails.
 pub fn libraries(process: &Arc<Process>, configured: &[Configured]) -> Result<(), String> {
     for server in process.servers() {
+        shared::thread::set_name(&format!("-main:{}-", server.name));
         for plug in &process.scripting.on_server {
             plug(server)?;
         }
@@ -78,6 +79,7 @@ pub fn libraries(process: &Arc<Process>, configured: &[Configured]) -> Result<()
             script::eval_initcmds(server, commands);
         }
     }
+    shared::thread::set_name("-main-");
     Ok(())
 }
 

@@ -234,8 +234,7 @@ impl Command {
                 Group::Table(rows) => {
                     let names: Vec<&str> = rows.iter().filter_map(|r| r.words().nth(1)).collect();
                     push(line, &names.join("|"));
-                    // The missing question mark is the reference's.
-                    push(line, "?/arg .../");
+                    push(line, "?/arg .../?");
                 }
             }
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use ::server::dispatch::UrlToFile;
 use ::server::filter::Filter;
 use ::server::pool::Pool;
+use ::server::process::Phase;
 use ::server::route::Listed;
 use ::server::script::Authorities;
 use ::server::vserver::VirtualServer;
@@ -90,7 +91,11 @@ pub fn traces(server: &VirtualServer) -> Vec<Obj> {
 }
 
 pub fn hosts(server: &Arc<VirtualServer>) -> Vec<String> {
-    let drivers = server.process().drivers.read().clone();
+    let process = server.process();
+    if process.phase() < Phase::Running {
+        return Vec::new(); // As in the reference, hosts come with the drivers.
+    }
+    let drivers = process.drivers.read().clone();
     let mine = |d: &Arc<::server::driver::DriverEntry>| {
         d.hosts().into_iter().filter(|(_, s)| Arc::ptr_eq(s, server)).map(|(h, _)| h).collect::<Vec<_>>()
     };

@@ -61,18 +61,6 @@ proc ns_module {key {val ""}} {
     }
 }
 
-# Tells whoever runs the server that a script uses something old.
-proc ns_deprecated {{alternative ""} {explanation ""}} {
-    set depth [info level]
-    set who [expr {$depth > 1 ? [lindex [info level -1] 0] : "script"}]
-    set by [expr {$depth > 2 ? [lindex [info level -2] 0] : ""}]
-    set text "$who is deprecated"
-    if {$by ne ""} {append text " (called by $by)"}
-    if {$alternative ne ""} {append text "; use $alternative instead"}
-    if {$explanation ne ""} {append text ". $explanation"}
-    ns_log Deprecated $text
-}
-
 # Ends the script of a page without an error page.
 proc ns_tcl_abort {} {
     return -code error -errorcode NS_TCL_ABORT ns_tcl_abort

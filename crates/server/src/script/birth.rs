@@ -91,6 +91,8 @@ pub fn build_blueprint(server: &Arc<VirtualServer>, library: &Library) -> Outcom
     let maker: Arc<Maker> = server.extensions.get();
     let _turn = maker.turn.lock();
     let _ = maker.known.set(known.text());
+    // These make themselves on first use, dates for 15 ms; new interpreters find them made.
+    interp.eval_global("clock format 0 -gmt 1; clock scan 1970-01-01; ::tcl::tm::path list")?;
     for (name, text) in &process.scripting.library {
         interp.eval_global(text).map_err(|e| named(e, name))?;
     }
@@ -103,8 +105,6 @@ pub fn build_blueprint(server: &Arc<VirtualServer>, library: &Library) -> Outcom
         interp.reset_result();
     }
     *context.module.borrow_mut() = None;
-    // The commands of dates make themselves on first use, for 15 ms; new interpreters find them made.
-    let _ = interp.eval_global("clock format 0 -gmt 1; clock scan 1970-01-01");
     let made = std::collections::HashSet::new();
     let built = Blueprint::capture(&interp, &known, &Blueprint::default(), &made)?;
     shared::notice!(
@@ -306,9 +306,6 @@ fn apply(interp: &Interp, b: &Arc<Blueprint>) -> Outcome<()> {
     make_ensembles_and_aliases(interp, b)?;
     if !b.auto_path.is_empty() {
         interp.set_global("auto_path", Obj::from(&b.auto_path))?;
-    }
-    if !b.tm_path.is_empty() {
-        interp.set_global("::tcl::tm::paths", Obj::from(&b.tm_path))?;
     }
     for (name, version) in &b.packages {
         let words = ["::package", "provide", name, version].map(Obj::from);

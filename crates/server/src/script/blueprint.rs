@@ -45,7 +45,6 @@ pub struct Blueprint {
     /// Packages that can be loaded: name to versions and scripts.
     pub ifneeded: HashMap<String, Vec<(String, String)>>,
     pub auto_path: String,
-    pub tm_path: String,
     /// A script that makes the classes of TclOO.
     pub classes: String,
     /// A script that makes the objects of TclOO and everything of nsf.
@@ -209,7 +208,6 @@ impl Blueprint {
             "loaded" => self.loaded = pairs(value)?,
             "packages" => self.packages = pairs(value)?,
             "autopath" => self.auto_path = value.text(),
-            "tmpath" => self.tm_path = value.text(),
             "classes" => self.classes = value.text(),
             "objects" => self.objects = value.text(),
             _ => {}

@@ -2,13 +2,14 @@
 #   procs {name args body ...} variables {name scalar value | name array list ...} namespaces {name ...}
 #   exports {ns patterns ...} paths {ns list ...} unknowns {ns script ...} imports {name origin ...}
 #   ensembles {name options ...} aliases {name words ...} loaded {file prefix ...} packages {name version ...}
-#   ifneeded {name version script ...} autopath list tmpath list classes script objects script
+#   ifneeded {name version script ...} autopath list classes script objects script
 # `known` is a dictionary whose keys are the commands of a pristine interpreter, with the bodies of its procedures and
 # the options of its ensembles. Commands of Tcl that we have wrapped are called by their real names: the wrappers would
 # tell of procedures that are not made yet.
 namespace eval ::navis {}
 
-# Namespaces of the language itself: of them only procedures and ensembles are taken.
+# Namespaces of the language itself: of them only procedures and ensembles are taken, except of dates and of Tcl modules,
+# which are made on first use.
 proc ::navis::is_core {ns} {
     expr {$ns eq "::tcl" || [string match ::tcl::* $ns] || $ns eq "::oo" || [string match ::oo::* $ns]}
 }
@@ -73,7 +74,7 @@ proc ::navis::capture {known} {
                 lappend ensembles $c $o
             }
         }
-        if {$ns eq "::" || ($core && $ns ne "::tcl::clock")} continue
+        if {$ns eq "::" || ($core && $ns ni {::tcl::clock ::tcl::tm})} continue
         foreach v [::tcl::info::vars ${escaped}*] {
             if {[array exists $v]} {
                 lappend variables $v array [array get $v]
@@ -105,9 +106,7 @@ proc ::navis::capture {known} {
     } {
         lappend result $k [set $k]
     }
-    # The command is loaded on first use, which fails where a script has spoilt Tcl's index of commands.
-    if {[catch {::tcl::tm::path list} modules]} {set modules {}}
-    lappend result autopath $::auto_path tmpath $modules
+    lappend result autopath $::auto_path
     return $result
 }
 
