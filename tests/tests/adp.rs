@@ -145,3 +145,40 @@ fn a_notice_is_a_page_on_demand() {
         (404, "404: Not Found")
     );
 }
+
+#[test]
+fn a_text_run_often_stays_the_same_page() {
+    let server = adp().start();
+    let script = "set out {}
+        foreach x {1 2 3} {lappend out [ns_adp_parse {<% set n [ns_adp_argv 1] %>n=<%= $n %><% ns_adp_return %>x} $x]}
+        set out";
+    assert_eq!(server.eval(script).expect("the script runs"), "n=1 n=2 n=3");
+    let script = "foreach x {1 2} {catch {ns_adp_parse {a<% nosuch %>}} m o; lappend out $m [dict get $o -errorcode]}; set out";
+    let failed = "{invalid command name \"nosuch\"} {TCL LOOKUP COMMAND nosuch}";
+    assert_eq!(
+        server.eval(script).expect("the script runs"),
+        format!("{failed} {failed}")
+    );
+}
+
+#[test]
+fn the_debugger_is_called_on_demand() {
+    let server = adp()
+        .param("ns/server/default/adp", "enabledebug", "true")
+        .library("debug.tcl", "proc ns_adp_debuginit {procs host port} {ns_log notice debugger $procs at $host:$port}")
+        .page("a.adp", "fine")
+        .start();
+    assert_eq!(server.get("/a.adp?debug=b.adp").text(), "fine");
+    assert!(!server.log().contains("debugger"), "{}", server.log());
+    assert_eq!(
+        server
+            .get("/a.adp?debug=*.adp&dhost=h&dport=9&dprocs=p*")
+            .text(),
+        "fine"
+    );
+    assert!(
+        server.log().contains("debugger p* at h:9"),
+        "{}",
+        server.log()
+    );
+}

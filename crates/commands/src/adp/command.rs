@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use synopsis::{Call, FromObj, Int, Kind, Label, MAX, MemorySize, Rest, Time, commands};
-use tcl::{Exit, Obj, Outcome, TclError};
+use tcl::{Exit, Obj, Outcome};
 
-use super::engine::{Engine, Exception, Frame};
+use super::engine::{Debug, Engine, Exception, Frame};
 use super::output::Included;
-use super::pages::Page;
 use super::response::PageHandler;
 use super::settings::{Flag, Flags};
 use super::tags::{Tag, TagKind};
@@ -86,6 +85,10 @@ commands! { TABLE(call):
     "ns_adp_debug" [-host: Option<String>, -port: Option<String>, -procs: Option<String>, --]
         (host_ as "host": Option<String>, port_ as "port": Option<String>, procs_ as "procs": Option<String>)
         => debug(call, host.or(host_), port.or(port_), procs.or(procs_));
+
+    /// Connects to the TclPro debugger; the default of the parameter `debuginit`.
+    #[style(proc)]
+    "ns_adp_debuginit" (procs: Obj, host: Obj, port: Obj) => debuginit(call, procs, host, port);
 
     /// Directory of the page.
     "ns_adp_dir" => Ok::<_, Exit>(Engine::active(call.interp)?.directory());
@@ -382,19 +385,31 @@ fn debug(
     procs: Option<String>,
 ) -> Outcome<bool> {
     let engine = Engine::active(call.interp)?;
-    let word = |w: Option<String>| Obj::from(w.unwrap_or_default());
-    let init = Obj::from(&engine.shared.settings.debuginit);
-    match call
-        .interp
-        .call(&[init, word(procs), word(host), word(port)])
-    {
-        Ok(_) => Ok(true),
-        Err(Exit::Error(e)) => {
-            engine.state.borrow_mut().exception = Exception::Abort;
-            Err(TclError::new(format!("could not initialize debugger: {}", e.message())).into())
-        }
-        Err(other) => Err(other),
+    let debug = Debug {
+        pages: String::new(),
+        procs: procs.unwrap_or_default(),
+        host: host.unwrap_or_default(),
+        port: port.unwrap_or_default(),
+    };
+    engine.debug(call.interp, &debug)?;
+    Ok(true)
+}
+
+/// The debugger itself is not part of this program: `prodebug.tcl` of TclPro brings it.
+fn debuginit(call: &Call<'_>, procs: Obj, host: Obj, port: Obj) -> Outcome {
+    if !call.interp.has_command("debugger_init") {
+        return Err(tcl::error(
+            "there is no debugger_init: put prodebug.tcl of TclPro into the Tcl library",
+        ));
     }
+    call.interp
+        .call(&[Obj::from("debugger_init"), host, port])?;
+    if !procs.is_empty() {
+        let instrument = Obj::list([Obj::from("debugger_instrument"), procs]);
+        call.interp
+            .call(&[Obj::from("debugger_eval"), instrument])?;
+    }
+    Ok(Obj::new())
 }
 
 fn again(call: &Call<'_>, options: &[&str], args: Option<Rest<'_>>) -> Outcome {
@@ -461,7 +476,7 @@ fn parse(call: &Call<'_>, how: Parse, args: &[Obj]) -> Outcome<String> {
         };
         engine.load(&path, &variant)?
     } else {
-        Page::of_text(first.text(), &variant, &engine.shared)
+        first.with_text(|text| engine.text_page(text, &variant))
     };
     let mut frame = Frame::new(page, args.to_vec(), variant.tagset);
     frame.named = how.file;

@@ -7,6 +7,7 @@ use ::server::script::Context;
 use ::server::vserver::VirtualServer;
 use tcl::{Interp, Obj};
 
+mod blocks;
 mod command;
 mod engine;
 mod output;

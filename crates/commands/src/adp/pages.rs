@@ -143,14 +143,6 @@ impl Page {
             body_lines,
         })
     }
-
-    /// A page given as text.
-    pub fn of_text(text: String, variant: &Variant, shared: &Shared) -> Rc<Page> {
-        Page::new(
-            Arc::new(Source::new(None, None, text, variant, shared)),
-            false,
-        )
-    }
 }
 
 /// The variable of a page's procedure that takes the result of its blocks: a blank, which nobody uses for a name.
@@ -243,13 +235,50 @@ impl Sources {
     }
 }
 
+/// Pages given as text that an interpreter keeps, and the bytes of the longest one.
+const KEPT_TEXTS: usize = 256;
+const KEPT_TEXT: usize = 4096;
+
 /// The pages of an interpreter.
 #[derive(Default)]
 pub struct Pages {
+    by_text: RefCell<HashMap<Box<str>, Vec<(Variant, Rc<Page>)>>>,
     by_path: RefCell<HashMap<Box<str>, Vec<(Variant, Rc<Page>)>>>,
 }
 
 impl Pages {
+    /// A page given as text. Short ones are kept: registered tags and templates come again and again.
+    pub fn of_text(&self, text: &str, variant: &Variant, shared: &Shared) -> Rc<Page> {
+        let make = || {
+            let source = Source::new(None, None, text.to_owned(), variant, shared);
+            Page::new(Arc::new(source), false)
+        };
+        if text.len() > KEPT_TEXT {
+            return make();
+        }
+        let epoch = shared.tags.epoch();
+        let mut kept = self.by_text.borrow_mut();
+        if let Some(list) = kept.get_mut(text) {
+            if let Some((_, page)) = list.iter_mut().find(|(v, _)| v == variant) {
+                if page.source.epoch != epoch {
+                    *page = make();
+                } else if page.call.is_none() {
+                    // The second time it pays to compile it as a whole.
+                    *page = Page::new(Arc::clone(&page.source), true);
+                }
+                return Rc::clone(page);
+            }
+        }
+        if kept.len() >= KEPT_TEXTS {
+            kept.clear();
+        }
+        let page = make();
+        kept.entry(text.into())
+            .or_default()
+            .push((variant.clone(), Rc::clone(&page)));
+        page
+    }
+
     /// The page in a file, read and parsed when the file has changed.
     ///
     /// # Errors

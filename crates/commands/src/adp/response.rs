@@ -13,7 +13,7 @@ use server::script::{AnswerError, Conn, Notice, Progress, ScriptHandler};
 use server::vserver::VirtualServer;
 use tcl::{Interp, Obj, Outcome};
 
-use super::engine::{Engine, Exception, Frame, State};
+use super::engine::{Debug, Engine, Exception, Frame, State};
 use super::output::{Included, Kind, Output};
 use super::settings::{Flag, Flags};
 
@@ -89,6 +89,9 @@ impl Engine {
             tagset: String::new(),
             tcl: false,
         };
+        if settings.enabledebug {
+            self.heed_debug(interp);
+        }
         // What failed was reported where it failed; a page that cannot be read has not been.
         let variant = self.variant(false, None)?;
         self.load(&what.path, &variant)?;
@@ -97,6 +100,24 @@ impl Engine {
             None => self.include(interp, &what, words),
         };
         self.finish(interp, conn)
+    }
+
+    /// `?debug=PAGES&dprocs=PROCS&dhost=HOST&dport=PORT` (manual page adp-overview).
+    fn heed_debug(&self, interp: &Interp) {
+        let get = |name: &str| {
+            let asked = interp.call(&["ns_queryget", name].map(Obj::from));
+            asked.map(|value| value.text()).unwrap_or_default()
+        };
+        let pages = get("debug");
+        if !pages.is_empty() {
+            let (procs, host, port) = (get("dprocs"), get("dhost"), get("dport"));
+            self.state.borrow_mut().debug = Some(Debug {
+                pages,
+                procs,
+                host,
+                port,
+            });
+        }
     }
 
     /// Sends what there is, as the whole response or as its last piece.
