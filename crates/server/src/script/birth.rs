@@ -298,6 +298,12 @@ fn apply(interp: &Interp, b: &Arc<Blueprint>) -> Outcome<()> {
         set_variable(interp, name, def)?;
     }
     let lazy = Lazy::new(Arc::clone(b));
+    for full in &b.overrides {
+        let (ns, tail) = blueprint::split(full);
+        let Some(def) = b.procs.get(&ns).and_then(|p| p.get(&tail)) else { continue };
+        interp.call_global(&["::proc", full, &def.args, &def.body].map(Obj::from))?;
+        lazy.made.borrow_mut().insert(full.clone());
+    }
     lazy.install(interp)?;
     if !(b.classes.is_empty() && b.objects.is_empty()) {
         interp.eval_global(MAKE)?;

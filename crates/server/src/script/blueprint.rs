@@ -51,6 +51,8 @@ pub struct Blueprint {
     pub objects: String,
     /// Namespaces that have a procedure or an import of a last name.
     homes: HashMap<String, Vec<String>>,
+    /// Procedures in place of built-in commands. They cannot wait for the first call, which would find the command.
+    pub overrides: Vec<String>,
 }
 
 /// The list that `::navis::capture` gives.
@@ -70,6 +72,13 @@ impl Blueprint {
             b.take(&key.text(), &value)?;
         }
         b.find_homes();
+        for (name, _) in known.pairs()? {
+            let (ns, tail) = split(&name.text());
+            if b.procs.get(&ns).is_some_and(|p| p.contains_key(&tail)) {
+                b.overrides.push(join(&ns, &tail));
+            }
+        }
+        b.overrides.sort();
         Ok(b)
     }
 
@@ -81,6 +90,7 @@ impl Blueprint {
     /// Whether an interpreter made from `other` can be brought up to date; else a new one is made.
     pub fn follows(&self, other: &Blueprint) -> bool {
         self.exports == other.exports
+            && self.overrides == other.overrides
             && self.paths == other.paths
             && self.unknowns == other.unknowns
             && self.ensembles == other.ensembles
