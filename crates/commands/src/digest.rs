@@ -9,6 +9,8 @@ use md5::Digest as _;
 use synopsis::{Call, Int, choice, commands};
 use tcl::{Exit, Obj};
 
+use crate::crypto::key::Key;
+use crate::crypto::sign::{self, Form};
 use crate::encode::{Encoding, hex, input};
 
 choice! {
@@ -28,10 +30,26 @@ commands! { TABLE(call):
 
     /// Digest of a string.
     "ns_crypto::md string" [
-        -binary: bool, -digest: Option<String>, -encoding: Option<Encoding>, -passphrase: Option<String>,
-        -sign: Option<String>, -signature: Option<Obj>, -verify: Option<String>, --
+        -binary: bool, -digest: Option<String>, -encoding: Option<Encoding>, -passphrase: Option<Obj>,
+        -sign: Option<Obj>, -signature: Option<Obj>, -verify: Option<Obj>, --
     ] (message: Obj)
-        => md_string(digest.as_deref(), encoding, &message, binary, sign.or(verify).is_some());
+        => {
+            let message = input(&message, binary);
+            let digest = digest.as_deref().unwrap_or("sha256");
+            let key = |pem: &Obj| Key::read(pem, passphrase.as_ref());
+            match (sign, verify) {
+                (Some(pem), _) => sign::sign(&key(&pem)?, Some(digest), &message, Form::Asn1)
+                    .map(|s| encoding.unwrap_or(Encoding::Hex).encode(&s)),
+                (None, Some(pem)) => {
+                    let Some(signature) = signature else {
+                        return Err(tcl::error("the option \"-verify\" requires \"-signature\""));
+                    };
+                    let valid = sign::verify(&key(&pem)?, Some(digest), &message, &input(&signature, true), Form::Asn1)?;
+                    Ok(Obj::from(valid))
+                }
+                (None, None) => md_string(digest, encoding, &message),
+            }
+        };
 
     /// A digest that is fed piece by piece.
     "ns_crypto::md new" (digest: String)
@@ -62,12 +80,16 @@ commands! { TABLE(call):
             encoding,
         );
 
-    /// A signature for web push (RFC 8292).
+    /// A signature for Web Push (RFC 8292): ECDSA, both numbers in a row.
     "ns_crypto::md vapidsign" [
-        -binary: bool, -digest: Option<String>, -encoding: Option<Encoding>, -passphrase: Option<String>, -pem: String,
-        --
+        -binary: bool, -digest: Option<String>, -encoding: Option<Encoding>, -passphrase: Option<Obj>, -pem: Obj, --
     ] (message: Obj)
-        => Err::<Obj, Exit>(tcl::error("signatures are not supported yet"));
+        => {
+            let key = Key::read_private(&pem, passphrase.as_ref())?;
+            let digest = digest.as_deref().unwrap_or("sha256");
+            let signature = sign::sign(&key, Some(digest), &input(&message, binary), Form::Fixed)?;
+            Ok::<_, Exit>(encoding.unwrap_or(Encoding::Hex).encode(&signature))
+        };
 
     /// Keyed digest of a message.
     "ns_crypto::hmac string" [-binary: bool, -digest: Option<String>, -encoding: Option<Encoding>, --]
@@ -193,13 +215,14 @@ impl Hasher {
 }
 
 /// HMAC (RFC 2104) over any of the digests; the library offers it for a few only.
-struct Hmac {
+#[derive(Clone)]
+pub struct Hmac {
     inner: Hasher,
     outer: Hasher,
 }
 
 impl Hmac {
-    fn new(digest: &str, key: &[u8]) -> Result<Hmac, Exit> {
+    pub fn new(digest: &str, key: &[u8]) -> Result<Hmac, Exit> {
         let fresh = Hasher::named(digest)?;
         let mut padded = key.to_vec();
         if padded.len() > fresh.block() {
@@ -219,7 +242,12 @@ impl Hmac {
         })
     }
 
-    fn result(&self) -> Vec<u8> {
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.inner.update(bytes);
+    }
+
+    /// The keyed digest of what came so far.
+    pub fn result(&self) -> Vec<u8> {
         let mut outer = self.outer.clone();
         outer.update(&self.inner.clone().finish());
         outer.finish()
@@ -289,7 +317,8 @@ fn not_of_type(kind: &str) -> Exit {
     tcl::error(format!("argument is not of type \"ns:{kind}\""))
 }
 
-fn digest(name: &str, bytes: &[u8]) -> Result<Vec<u8>, Exit> {
+/// The digest of bytes; names are those of OpenSSL.
+pub fn digest(name: &str, bytes: &[u8]) -> Result<Vec<u8>, Exit> {
     let mut hasher = Hasher::named(name)?;
     hasher.update(bytes);
     Ok(hasher.finish())
@@ -299,24 +328,14 @@ fn upper_digest(name: &str, value: &Obj, binary: bool) -> Result<String, Exit> {
     Ok(hex(&digest(name, &input(value, binary))?, true))
 }
 
-fn md_string(
-    name: Option<&str>,
-    encoding: Option<Encoding>,
-    message: &Obj,
-    binary: bool,
-    signs: bool,
-) -> Result<Obj, Exit> {
-    if signs {
-        return Err(tcl::error("signatures are not supported yet"));
-    }
-    let bytes = digest(name.unwrap_or("sha256"), &input(message, binary))?;
-    Ok(encoding.unwrap_or(Encoding::Hex).encode(&bytes))
+fn md_string(name: &str, encoding: Option<Encoding>, message: &[u8]) -> Result<Obj, Exit> {
+    Ok(encoding.unwrap_or(Encoding::Hex).encode(&digest(name, message)?))
 }
 
 /// The keyed digest of a message.
 pub fn hmac(digest: &str, key: &[u8], message: &[u8]) -> Result<Vec<u8>, Exit> {
     let mut hmac = Hmac::new(digest, key)?;
-    hmac.inner.update(message);
+    hmac.update(message);
     Ok(hmac.result())
 }
 

@@ -97,6 +97,16 @@ fn base64(bytes: &[u8], alphabet: &[u8; 64], padded: bool) -> String {
     out
 }
 
+/// Base64 in one line, with padding.
+pub fn base64_text(bytes: &[u8]) -> String {
+    base64(bytes, STANDARD, true)
+}
+
+/// Base64 for URLs, without padding.
+pub fn base64url_text(bytes: &[u8]) -> String {
+    base64(bytes, URL_SAFE, false)
+}
+
 fn lines(base64: &str) -> String {
     let mut out = String::with_capacity(base64.len() + base64.len() / 60);
     for (at, c) in base64.chars().enumerate() {

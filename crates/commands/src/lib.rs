@@ -9,6 +9,7 @@ mod config;
 mod configuring;
 mod conn;
 mod cookie;
+mod crypto;
 mod descrypt;
 mod digest;
 mod encode;
@@ -63,6 +64,9 @@ pub fn scripting() -> Scripting {
             conn::TABLE,
             cookie::TABLE,
             digest::TABLE,
+            crypto::aead::TABLE,
+            crypto::kdf::TABLE,
+            crypto::keys::TABLE,
             encode::TABLE,
             environ::TABLE,
             fields::TABLE,
