@@ -4,6 +4,7 @@ mod adp;
 mod answer;
 mod auth;
 mod cache;
+mod cbor;
 pub mod callback;
 mod config;
 mod configuring;
@@ -26,6 +27,7 @@ mod interp;
 mod job;
 mod keyl;
 mod json;
+mod jwt;
 pub mod kinds;
 mod privacy;
 mod later;
@@ -60,6 +62,7 @@ pub fn scripting() -> Scripting {
             answer::TABLE,
             auth::TABLE,
             cache::TABLE,
+            cbor::TABLE,
             config::TABLE,
             conn::TABLE,
             cookie::TABLE,
@@ -83,6 +86,7 @@ pub fn scripting() -> Scripting {
             job::TABLE,
             keyl::TABLE,
             json::TABLE,
+            jwt::TABLE,
             log::TABLE,
             log::ASYNCFILE,
             net::TABLE,

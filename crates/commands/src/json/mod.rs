@@ -10,7 +10,7 @@ pub mod write;
 use synopsis::{Call, Int, Rest, choice, commands};
 use tcl::{Exit, Obj};
 
-pub use convert::{guess, of_triple, to_tcl};
+pub use convert::{guess, number, of_triple, to_tcl};
 use parse::{Limits, Value};
 use triples::{Place, Type};
 
