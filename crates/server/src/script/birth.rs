@@ -281,6 +281,10 @@ const MAKE: &str = r"
         if {[namespace exists $ns] || [catch {$class createWithNamespace $name $ns}]} {$class create $name}
         ::oo::objdefine $class unexport createWithNamespace
     }
+    proc ::navis::fill {object variable kind value} {
+        upvar #0 [info object namespace $object]::$variable v
+        if {$kind eq {array}} {array set v $value} else {set v $value}
+    }
 ";
 
 fn apply(interp: &Interp, b: &Arc<Blueprint>) -> Outcome<()> {

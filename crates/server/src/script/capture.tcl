@@ -43,11 +43,11 @@ proc ::navis::capture {known} {
         if {$ns ne "::"} {
             lappend namespaces $ns
             if {!$core} {
-                set e [namespace eval $ns {namespace export}]
+                set e [namespace eval $ns {::namespace export}]
                 if {[llength $e]} {lappend exports $ns $e}
-                set p [namespace eval $ns {namespace path}]
+                set p [namespace eval $ns {::namespace path}]
                 if {[llength $p]} {lappend paths $ns $p}
-                set u [namespace eval $ns {namespace unknown}]
+                set u [namespace eval $ns {::namespace unknown}]
                 if {$u ni {{} ::unknown}} {lappend unknowns $ns $u}
             }
         } else {
@@ -188,10 +188,11 @@ proc ::navis::object_parts {object default} {
     if {$script ne ""} {set script "[list ::oo::objdefine $object $script]\n"}
     set ns [info object namespace $object]
     foreach v [::tcl::info::vars [quoted $ns]*] {
+        set tail [namespace tail $v]
         if {[array exists $v]} {
-            append script [list ::array set $v [array get $v]] \n
+            append script [list ::navis::fill $object $tail array [array get $v]] \n
         } elseif {[info exists $v]} {
-            append script [list ::set $v [set $v]] \n
+            append script [list ::navis::fill $object $tail scalar [set $v]] \n
         }
     }
     return $script

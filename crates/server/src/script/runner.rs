@@ -52,8 +52,8 @@ impl Runner {
     /// Takes a request over; the interpreter is brought up to date first.
     pub fn begin(&mut self, walk: Walk) -> Rc<Conn> {
         match birth::refresh(&self.interp, &self.context) {
-            Ok(Freshness::Current) if !self.context.condemned.get() => {}
-            Ok(_) => self.renew(),
+            Ok(Freshness::Current) => {}
+            Ok(Freshness::Replace) => self.renew(),
             Err(e) => {
                 super::report(&self.interp, "update of the interpreter", e);
                 self.renew();
@@ -202,6 +202,9 @@ impl Runner {
     /// Forgets the request.
     pub fn end(&mut self) {
         birth::cleanup(&self.interp, &self.context);
+        if self.context.condemned.get() {
+            self.renew();
+        }
     }
 
     /// Runs a piece of work that needs the interpreter of this thread.
@@ -210,9 +213,9 @@ impl Runner {
     }
 
     fn renew(&mut self) {
+        run_traces(&self.interp, &self.context, InterpMoment::Delete);
         match birth::create_interp(&self.server) {
             Ok((interp, context)) => {
-                run_traces(&self.interp, &self.context, InterpMoment::Delete);
                 self.interp = interp;
                 self.context = context;
             }
