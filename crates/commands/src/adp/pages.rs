@@ -258,16 +258,16 @@ impl Pages {
         }
         let epoch = shared.tags.epoch();
         let mut kept = self.by_text.borrow_mut();
-        if let Some(list) = kept.get_mut(text) {
-            if let Some((_, page)) = list.iter_mut().find(|(v, _)| v == variant) {
-                if page.source.epoch != epoch {
-                    *page = make();
-                } else if page.call.is_none() {
-                    // The second time it pays to compile it as a whole.
-                    *page = Page::new(Arc::clone(&page.source), true);
-                }
-                return Rc::clone(page);
+        let same = |list: &Vec<(Variant, Rc<Page>)>| list.iter().position(|(v, _)| v == variant);
+        if let Some((list, at)) = kept.get_mut(text).and_then(|l| same(l).map(|at| (l, at))) {
+            let page = &mut list[at].1;
+            if page.source.epoch != epoch {
+                *page = make();
+            } else if page.call.is_none() {
+                // The second time it pays to compile it as a whole.
+                *page = Page::new(Arc::clone(&page.source), true);
             }
+            return Rc::clone(page);
         }
         if kept.len() >= KEPT_TEXTS {
             kept.clear();
