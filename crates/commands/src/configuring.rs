@@ -83,7 +83,15 @@ fn section(
     }
     open.update.set(update);
     match block {
-        Some(block) => call.interp.eval_obj(&block).map(drop),
+        // Tcl's own `eval` knows where in the file the block stands, so that lines in it are right.
+        Some(block) => match call.interp.call(&[Obj::from("::eval"), block]) {
+            Err(Exit::Error(e)) => {
+                let (begin, within) = (place(call), e.line().and_then(|n| u32::try_from(n).ok()).unwrap_or(1));
+                let line = Place { line: begin.line + within.max(1) - 1, ..begin };
+                Err(e.with_note(&format!("\n    (section {}{})", open.name.borrow(), at(&line))).into())
+            }
+            other => other.map(drop),
+        },
         None => Ok(()),
     }
 }

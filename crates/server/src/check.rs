@@ -124,6 +124,9 @@ pub fn configuration(process: &Process) -> Vec<String> {
 
 impl Known<'_> {
     fn problems(&self, section: &Section) -> Vec<String> {
+        if let Some(problem) = self.unknown_server(section) {
+            return vec![problem];
+        }
         let specs = self.of(&section.name);
         if specs.is_empty() {
             return self.unknown_section(section).into_iter().collect();
@@ -155,47 +158,131 @@ impl Known<'_> {
         problems
     }
 
-    /// A section below `ns/` that nobody reads: a misspelt name, a server or module that is not configured. Sections
-    /// elsewhere belong to applications.
+    /// A section that nobody reads and whose name is close to one that somebody does, or whose server or module is not
+    /// configured. All others belong to applications.
     fn unknown_section(&self, section: &Section) -> Option<String> {
-        let place = section.params.first().map_or_else(|| "configuration".to_owned(), |p| p.place.to_string());
         let name = &section.name;
-        if let Some(rest) = name.strip_prefix("ns/server/") {
-            let server = rest.split('/').next().unwrap_or_default();
-            let servers: Vec<&str> = self.config.section("ns/servers")?.params.iter().map(|p| p.key.as_str()).collect();
-            if !servers.contains(&server) {
-                let near = synopsis::nearest(server, servers.iter().copied());
-                let hint = near.map(|n| format!("; did you mean {n}?")).unwrap_or_default();
-                return Some(format!("{place}: section {name}: there is no server \"{server}\"{hint}"));
+        let place = section.params.first().map_or_else(|| "configuration".to_owned(), |p| p.place.to_string());
+        let parts: Vec<&str> = name.split('/').collect();
+        if parts.first() != Some(&"ns") {
+            return None;
+        }
+        if let ["ns", "module", module] | ["ns", "server", _, "module", module] = parts[..] {
+            let mut modules = self.keys("ns/modules");
+            if let ["ns", "server", server, ..] = parts[..] {
+                modules = self.keys(&format!("ns/server/{server}/modules"));
+            }
+            if !modules.contains(&module) {
+                let hint = did_you_mean(synopsis::nearest(module, modules.iter().copied()));
+                return Some(format!("{place}: section {name}: module \"{module}\" is not loaded{hint}"));
             }
             return None;
         }
-        None
+        let near = self.general.iter().map(|s| s.name).chain(FREE).find_map(|known| close(name, known))?;
+        Some(format!("{place}: section {name}: nobody reads it; did you mean {near}?"))
+    }
+
+    /// A section of a server that `ns/servers` does not list.
+    fn unknown_server(&self, section: &Section) -> Option<String> {
+        let server = section.name.strip_prefix("ns/server/")?.split('/').next()?;
+        let servers = self.keys("ns/servers");
+        if servers.is_empty() || servers.contains(&server) {
+            return None;
+        }
+        let place = section.params.first().map_or_else(|| "configuration".to_owned(), |p| p.place.to_string());
+        let hint = did_you_mean(synopsis::nearest(server, servers.iter().copied()));
+        Some(format!("{place}: section {}: there is no server \"{server}\"{hint}", section.name))
+    }
+
+    fn keys(&self, section: &str) -> Vec<&str> {
+        self.config.section(section).map_or_else(Vec::new, |s| s.params.iter().map(|p| p.key.as_str()).collect())
     }
 }
 
-/// Prints what `nsd -T` says: the parameters that count, then the problems. The result is the exit code.
+fn did_you_mean(near: Option<&str>) -> String {
+    near.map(|n| format!("; did you mean {n}?")).unwrap_or_default()
+}
+
+/// The known name, if `name` differs from it in one part only, and there by a slip.
+fn close(name: &str, known: &str) -> Option<String> {
+    let (parts, wanted): (Vec<&str>, Vec<&str>) = (name.split('/').collect(), known.split('/').collect());
+    if parts.len() != wanted.len() {
+        return None;
+    }
+    let meant: Vec<&str> = parts.iter().zip(&wanted).map(|(p, w)| if *w == "*" { *p } else { *w }).collect();
+    let mut differ = parts.iter().zip(&meant).filter(|(p, m)| p != m);
+    let (part, correct) = differ.next()?;
+    (differ.next().is_none() && synopsis::nearest(part, [*correct]).is_some()).then(|| meant.join("/"))
+}
+
+/// Prints what `nsd -T` says: every section with its parameters, where each was set, and the defaults of the others; then
+/// the problems. The result is the exit code: 0 without problems, else 1.
 pub fn report(process: &Process, problems: &[String]) -> i32 {
     let config = process.config.read();
-    for section in config.sections() {
-        println!("{}", section.name);
-        for p in &section.params {
-            println!("    {:<24} {}", p.key, p.value.replace('\n', "\\n"));
+    let known = Known::new(process, &config);
+    let mut shown: Vec<(String, Vec<Line>)> =
+        config.sections().iter().map(|s| (s.name.clone(), lines(s, &known.of(&s.name)))).collect();
+    for spec in &known.general {
+        if !spec.name.contains('*') && config.section(spec.name).is_none() {
+            let empty = Section { name: spec.name.to_owned(), ..Section::default() };
+            shown.push((empty.name.clone(), lines(&empty, &[*spec])));
         }
     }
-    println!("\nparameters that can be set (section, name, default, meaning):");
-    for spec in all_specs(process) {
-        println!("{}  {}", spec.name, spec.text());
-        for row in spec.rows {
-            println!("    {:<24} {:<12} {}", row.key, row.default.unwrap_or("-"), row.text());
+    let mut text = String::new();
+    for (name, lines) in shown {
+        text.push_str(&name);
+        text.push('\n');
+        let width = |pick: fn(&Line) -> &str, most: usize| {
+            lines.iter().map(|l| pick(l).chars().count()).filter(|n| *n <= most).max().unwrap_or(0)
+        };
+        let (keys, values) = (width(|l| &l.key, 40), width(|l| &l.value, 48));
+        for line in &lines {
+            text.push_str(&format!("    {:<keys$}  {:<values$}  {}\n", line.key, line.value, line.origin));
         }
+        text.push('\n');
     }
-    println!();
     for problem in problems {
-        println!("{problem}");
+        text.push_str(problem);
+        text.push('\n');
     }
-    println!("{} of {}", if problems.is_empty() { "no problems" } else { "problems" }, config.source.display());
+    let source = config.source.display();
+    match problems.len() {
+        0 => text.push_str(&format!("{source}: no problems\n")),
+        1 => text.push_str(&format!("{source}: 1 problem\n")),
+        n => text.push_str(&format!("{source}: {n} problems\n")),
+    }
+    // A reader that closes the pipe early (`nsd -T | head`) is no error of ours.
+    let _ = std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes());
     i32::from(!problems.is_empty())
+}
+
+/// A parameter as `nsd -T` shows it.
+struct Line {
+    key: String,
+    value: String,
+    origin: String,
+}
+
+fn lines(section: &Section, specs: &[&SectionSpec]) -> Vec<Line> {
+    let mut lines: Vec<Line> = section
+        .params
+        .iter()
+        .map(|p| Line { key: p.key.clone(), value: shown(&p.key, &p.value), origin: p.place.to_string() })
+        .collect();
+    for row in specs.iter().flat_map(|s| s.rows.iter()) {
+        if lines.iter().any(|l| l.key.eq_ignore_ascii_case(row.key)) {
+            continue;
+        }
+        let (value, origin) = row.default.map_or(("", "not set"), |default| (default, "default"));
+        lines.push(Line { key: row.key.to_owned(), value: shown(row.key, value), origin: origin.to_owned() });
+    }
+    lines
+}
+
+/// One line; secrets are not shown, since such reports are passed on.
+fn shown(key: &str, value: &str) -> String {
+    let secret = ["password", "passphrase", "secret"].iter().any(|word| key.contains(word));
+    if secret && !value.is_empty() { "********".to_owned() } else { value.replace('\n', "\\n") }
 }
 
 fn is_free(section: &str) -> bool {

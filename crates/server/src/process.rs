@@ -133,7 +133,8 @@ impl Process {
     }
 
     pub fn server(&self, name: &str) -> Option<Arc<VirtualServer>> {
-        self.servers().iter().find(|s| s.name == name).cloned()
+        // Names of servers are names of parameters, which have no case.
+        self.servers().iter().find(|s| s.name.eq_ignore_ascii_case(name)).cloned()
     }
 
     /// `-s`, else `defaultserver`, else the first of the configuration.

@@ -38,7 +38,7 @@ pub fn servers(process: &Arc<Process>) -> Result<Vec<Configured>, String> {
         made.push(server(process, name)?);
     }
     if let Some(wanted) = &process.options.default_server {
-        if !names.contains(wanted) {
+        if !names.iter().any(|n| n.eq_ignore_ascii_case(wanted)) {
             return Err(format!("-s {wanted}: no such server; ns/servers has {}", names.join(", ")));
         }
     }
