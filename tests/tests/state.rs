@@ -73,16 +73,35 @@ fn data_of_a_socket_stays_with_it() {
 #[test]
 fn a_log_filter_hears_of_messages_until_it_is_removed() {
     let server = Server::builder()
-        .library("filter.tcl", "proc heard {severity time message args} {nsv_lappend heard $severity $message $args}")
+        .library(
+            "filter.tcl",
+            "proc heard {severity time message args} {nsv_lappend heard $severity $message $args}",
+        )
         .start();
-    let handle = server.eval("ns_logctl register heard extra").expect("it is registered");
-    server.eval("ns_log warning {one two}").expect("it is logged");
+    let handle = server
+        .eval("ns_logctl register heard extra")
+        .expect("it is registered");
+    server
+        .eval("ns_log warning {one two}")
+        .expect("it is logged");
     let heard = testkit::wait::until(Duration::from_secs(20), || {
-        server.eval("nsv_array get heard Warning").ok().filter(|h| h.contains("one two"))
+        server
+            .eval("nsv_array get heard Warning")
+            .ok()
+            .filter(|h| h.contains("one two"))
     });
-    assert!(heard.as_deref().is_some_and(|h| h.contains("extra")), "{heard:?}");
-    server.eval(&format!("ns_logctl unregister {handle}")).expect("it is removed");
-    assert!(server.eval(&format!("ns_logctl unregister {handle}")).is_err());
+    assert!(
+        heard.as_deref().is_some_and(|h| h.contains("extra")),
+        "{heard:?}"
+    );
+    server
+        .eval(&format!("ns_logctl unregister {handle}"))
+        .expect("it is removed");
+    assert!(
+        server
+            .eval(&format!("ns_logctl unregister {handle}"))
+            .is_err()
+    );
 }
 
 #[test]
@@ -107,8 +126,12 @@ fn the_test_of_a_configuration_names_what_is_wrong_and_where() {
     assert!(out.contains("problem"), "{finished:?}");
     assert_eq!(finished.code, Some(1), "{finished:?}");
     for line in [
-        format!("{name}:5: section ns/server/mian/tcl: there is no server \"mian\"; did you mean main?\n"),
-        format!("{name}:9: section ns/parameters, parameter logusce: unknown parameter; did you mean logusec?\n"),
+        format!(
+            "{name}:5: section ns/server/mian/tcl: there is no server \"mian\"; did you mean main?\n"
+        ),
+        format!(
+            "{name}:9: section ns/parameters, parameter logusce: unknown parameter; did you mean logusec?\n"
+        ),
         format!("{name}:10: section ns/parameters, parameter logsec: "),
         format!("{name}: 3 problems\n"),
     ] {

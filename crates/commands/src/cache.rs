@@ -148,7 +148,9 @@ impl FromObj for CacheArg {
 
 fn find(call: &Call<'_>, name: &str) -> Result<Arc<Cache>, Exit> {
     caches(call).0.read().get(name).cloned().ok_or_else(|| {
-        TclError::new(format!("no such cache: {name}")).with_code(&["NS_CACHE", "LOOKUP", name]).into()
+        TclError::new(format!("no such cache: {name}"))
+            .with_code(&["NS_CACHE", "LOOKUP", name])
+            .into()
     })
 }
 
@@ -177,9 +179,23 @@ fn memoized(call: &Call<'_>) -> Arc<Cache> {
     if let Some(cache) = all.0.read().get(NAME) {
         return Arc::clone(cache);
     }
-    let size = context(call).server().tcl.memoizecache.map_or(MEMOIZED, |size| size.as_usize());
-    let config = Config { max_size: size, max_entry: 0, expires: None, timeout: None };
-    Arc::clone(all.0.write().entry(NAME.to_owned()).or_insert_with(|| Cache::new(NAME, config)))
+    let size = context(call)
+        .server()
+        .tcl
+        .memoizecache
+        .map_or(MEMOIZED, |size| size.as_usize());
+    let config = Config {
+        max_size: size,
+        max_entry: 0,
+        expires: None,
+        timeout: None,
+    };
+    Arc::clone(
+        all.0
+            .write()
+            .entry(NAME.to_owned())
+            .or_insert_with(|| Cache::new(NAME, config)),
+    )
 }
 
 /// `cachingmode none`: for clusters whose nodes do not tell each other of changes.
@@ -233,7 +249,9 @@ fn create(call: &Call<'_>, name: String, size: MemorySize, limits: Limits) -> Ou
 }
 
 fn configure(call: &Call<'_>, maxsize: Option<MemorySize>, limits: Limits) -> Outcome<()> {
-    let cache = call.context::<Arc<Cache>>().ok_or_else(|| tcl::error("no cache"))?;
+    let cache = call
+        .context::<Arc<Cache>>()
+        .ok_or_else(|| tcl::error("no cache"))?;
     let mut config = cache.config();
     if let Some(size) = maxsize {
         config.max_size = positive(size)?;
@@ -262,22 +280,37 @@ fn settings(config: &Config) -> Obj {
 }
 
 fn timed_out(key: &str) -> Exit {
-    TclError::new(format!("timeout waiting for concurrent update: {key}")).with_code(&["NS_TIMEOUT"]).into()
+    TclError::new(format!("timeout waiting for concurrent update: {key}"))
+        .with_code(&["NS_TIMEOUT"])
+        .into()
 }
 
-fn evaluate(call: &Call<'_>, cache: &Arc<Cache>, key: &str, making: Making, words: &[Obj]) -> Outcome {
+fn evaluate(
+    call: &Call<'_>,
+    cache: &Arc<Cache>,
+    key: &str,
+    making: Making,
+    words: &[Obj],
+) -> Outcome {
     if !caching(call) {
         return run(call.interp, words);
     }
     let transaction = transaction(call.interp);
-    let found = cache.begin(key, making.force, making.timeout, Some(&mut transaction.borrow_mut()));
+    let found = cache.begin(
+        key,
+        making.force,
+        making.timeout,
+        Some(&mut transaction.borrow_mut()),
+    );
     match found {
         Lookup::Hit(value) => Ok(Obj::from(&*value)),
         Lookup::TimedOut | Lookup::Recursive => Err(timed_out(key)),
         Lookup::Make(guard) => {
             // An error, `break` and the like drop the guard: the next one who asks makes the value.
             let value = run(call.interp, words)?;
-            value.with_text(|text| guard.finish(text, making.expires, Some(&mut transaction.borrow_mut())));
+            value.with_text(|text| {
+                guard.finish(text, making.expires, Some(&mut transaction.borrow_mut()))
+            });
             Ok(value)
         }
     }
@@ -308,18 +341,25 @@ fn update(
     }
     let transaction = transaction(call.interp);
     let mut transaction = transaction.borrow_mut();
-    cache.0.update(key, timeout, expires, Some(&mut transaction), change).map_err(|e| match e {
-        UpdateError::Refused(e) => e,
-        UpdateError::TimedOut | UpdateError::Recursive => timed_out(key),
-    })
+    cache
+        .0
+        .update(key, timeout, expires, Some(&mut transaction), change)
+        .map_err(|e| match e {
+            UpdateError::Refused(e) => e,
+            UpdateError::TimedOut | UpdateError::Recursive => timed_out(key),
+        })
 }
 
 fn get(call: &Call<'_>, cache: &Arc<Cache>, key: &str, variable: Option<String>) -> Outcome {
     let transaction = transaction(call.interp);
-    let found = cache.get(key, Some(&transaction.borrow())).map(|value| Obj::from(&*value));
+    let found = cache
+        .get(key, Some(&transaction.borrow()))
+        .map(|value| Obj::from(&*value));
     match (found, variable) {
         (Some(value), None) => Ok(value),
-        (Some(value), Some(variable)) => call.interp.set(&variable, value).map(|()| Obj::from(true)),
+        (Some(value), Some(variable)) => {
+            call.interp.set(&variable, value).map(|()| Obj::from(true))
+        }
         (None, Some(_)) => Ok(Obj::from(false)),
         (None, None) => Err(tcl::error(format!("no such key: {key}"))),
     }
@@ -358,7 +398,12 @@ fn stats(cache: &Cache, contents: bool, reset: bool) -> Obj {
     let result = if contents {
         Obj::list(cache.contents().into_iter().map(|c| {
             let expires = c.expires.to_string();
-            Obj::list([Obj::from(c.key), Obj::from(c.size), Obj::from(c.hits), Obj::from(expires)])
+            Obj::list([
+                Obj::from(c.key),
+                Obj::from(c.size),
+                Obj::from(c.hits),
+                Obj::from(expires),
+            ])
         }))
     } else {
         let s = cache.stats();

@@ -62,18 +62,23 @@ impl Wanted {
         };
         if self.boolean && values.len() > 1 {
             let count = values.len();
-            return Err(tcl::error(format!("ns_config: -bool flag implies a single value, but got {count} values")));
+            return Err(tcl::error(format!(
+                "ns_config: -bool flag implies a single value, but got {count} values"
+            )));
         }
         let Some(first) = values.first() else {
             let default = self.checked_default(default)?;
             if let (true, Some(default)) = (self.set, &default) {
                 let mut config = process.config.write();
-                config.open(section).put(key, &default.text(), ::server::config::Place::default());
+                config
+                    .open(section)
+                    .put(key, &default.text(), ::server::config::Place::default());
             }
             return Ok(default.unwrap_or_default());
         };
         if self.all {
-            let converted: Outcome<Vec<Obj>> = values.iter().map(|v| self.converted(v, &default)).collect();
+            let converted: Outcome<Vec<Obj>> =
+                values.iter().map(|v| self.converted(v, &default)).collect();
             return converted.map(Obj::list);
         }
         self.converted(first, &default).map_err(|e| match e {
@@ -88,13 +93,16 @@ impl Wanted {
                 (Some(on), _) => Ok(Obj::from(on)),
                 // An unreadable value gives way to a default, as in the reference.
                 (None, Some(default)) => Ok(Obj::from(default.boolean()?)),
-                (None, None) => Err(TclError::new(format!("expected boolean value but got \"{value}\""))
-                    .with_code(&["TCL", "VALUE", "BOOLEAN"])
-                    .into()),
+                (None, None) => Err(TclError::new(format!(
+                    "expected boolean value but got \"{value}\""
+                ))
+                .with_code(&["TCL", "VALUE", "BOOLEAN"])
+                .into()),
             };
         }
         if self.integer {
-            let number = wide(value).ok_or_else(|| tcl::error(format!("expected integer but got \"{value}\"")))?;
+            let number = wide(value)
+                .ok_or_else(|| tcl::error(format!("expected integer but got \"{value}\"")))?;
             return self.in_range(number).map(Obj::from);
         }
         Ok(Obj::from(value))
@@ -124,22 +132,35 @@ fn truth(value: &str) -> Option<bool> {
     match value {
         "0" => Some(false),
         "1" => Some(true),
-        _ if value.starts_with(|c: char| c.is_ascii_alphabetic()) => Obj::from(value).boolean().ok(),
+        _ if value.starts_with(|c: char| c.is_ascii_alphabetic()) => {
+            Obj::from(value).boolean().ok()
+        }
         _ => None,
     }
 }
 
 /// For `errorInfo`: where the value comes from.
 fn place_note(call: &Call<'_>, section: &str, key: &str) -> String {
-    let config =
-        context(call).process.config.read().section(section).and_then(|s| s.find(key).map(|p| p.place.clone()));
-    config.map_or_else(String::new, |place| format!("\n    ({place}, section {section}, parameter {key})"))
+    let config = context(call)
+        .process
+        .config
+        .read()
+        .section(section)
+        .and_then(|s| s.find(key).map(|p| p.place.clone()));
+    config.map_or_else(String::new, |place| {
+        format!("\n    ({place}, section {section}, parameter {key})")
+    })
 }
 
 fn as_set(section: &Section) -> Set {
     let mut set = Set::new(section.name.as_str());
     set.set_nocase(!section.name.starts_with("ns/environment"));
-    set.extend(section.params.iter().map(|p| (p.key.as_str(), p.value.as_str())));
+    set.extend(
+        section
+            .params
+            .iter()
+            .map(|p| (p.key.as_str(), p.value.as_str())),
+    );
     set
 }
 
@@ -170,12 +191,23 @@ fn filtered(
     set.set_nocase(!section.name.starts_with("ns/environment"));
     match filter {
         Filter::Unread => {
-            let unread = |key: &str| !section.readings.contains_key(&key.to_lowercase()) && !declared(key);
-            set.extend(section.params.iter().filter(|p| unread(&p.key)).map(|p| (p.key.as_str(), p.value.as_str())));
+            let unread =
+                |key: &str| !section.readings.contains_key(&key.to_lowercase()) && !declared(key);
+            set.extend(
+                section
+                    .params
+                    .iter()
+                    .filter(|p| unread(&p.key))
+                    .map(|p| (p.key.as_str(), p.value.as_str())),
+            );
         }
         Filter::Defaulted | Filter::Defaults => {
             let wanted = |key: &str| filter == Filter::Defaults || section.find(key).is_none();
-            for row in specs.iter().flat_map(|s| s.rows.iter()).filter(|r| wanted(r.key)) {
+            for row in specs
+                .iter()
+                .flat_map(|s| s.rows.iter())
+                .filter(|r| wanted(r.key))
+            {
                 if let Some(default) = row.default {
                     set.cput(row.key, default);
                 }

@@ -55,7 +55,10 @@ fn section(
     let open = open(call);
     let context = context(call);
     if name.trim().trim_matches('/').is_empty() {
-        return Err(tcl::error(format!("ns_section: \"{name}\" is no name of a section{}", at(&place(call)))));
+        return Err(tcl::error(format!(
+            "ns_section: \"{name}\" is no name of a section{}",
+            at(&place(call))
+        )));
     }
     {
         let mut config = context.process.config.write();
@@ -63,7 +66,8 @@ fn section(
             Some(from) => match config.section(from) {
                 Some(source) => source.params.clone(),
                 None => {
-                    let message = format!("ns_section {name}: there is no section \"{from}\" to start from");
+                    let message =
+                        format!("ns_section {name}: there is no section \"{from}\" to start from");
                     return Err(tcl::error(message + &at(&place(call))));
                 }
             },
@@ -71,7 +75,11 @@ fn section(
         };
         let target = config.open(name);
         for p in copied {
-            if update { target.update(&p.key, &p.value, p.place) } else { target.put(&p.key, &p.value, p.place) }
+            if update {
+                target.update(&p.key, &p.value, p.place)
+            } else {
+                target.put(&p.key, &p.value, p.place)
+            }
         }
         if let Some(set) = set {
             let place = place(call);
@@ -86,9 +94,21 @@ fn section(
         // Tcl's own `eval` knows where in the file the block stands, so that lines in it are right.
         Some(block) => match call.interp.call(&[Obj::from("::eval"), block]) {
             Err(Exit::Error(e)) => {
-                let (begin, within) = (place(call), e.line().and_then(|n| u32::try_from(n).ok()).unwrap_or(1));
-                let line = Place { line: begin.line + within.max(1) - 1, ..begin };
-                Err(e.with_note(&format!("\n    (section {}{})", open.name.borrow(), at(&line))).into())
+                let (begin, within) = (
+                    place(call),
+                    e.line().and_then(|n| u32::try_from(n).ok()).unwrap_or(1),
+                );
+                let line = Place {
+                    line: begin.line + within.max(1) - 1,
+                    ..begin
+                };
+                Err(e
+                    .with_note(&format!(
+                        "\n    (section {}{})",
+                        open.name.borrow(),
+                        at(&line)
+                    ))
+                    .into())
             }
             other => other.map(drop),
         },
@@ -104,7 +124,10 @@ fn param(call: &Call<'_>, key: &str, value: &str) -> Outcome<()> {
         return Err(no_section(key, &place));
     }
     if key.trim().is_empty() {
-        return Err(tcl::error(format!("ns_param: section {name}: a parameter without name{}", at(&place))));
+        return Err(tcl::error(format!(
+            "ns_param: section {name}: a parameter without name{}",
+            at(&place)
+        )));
     }
     let context = context(call);
     let mut config = context.process.config.write();
@@ -119,7 +142,13 @@ fn param(call: &Call<'_>, key: &str, value: &str) -> Outcome<()> {
 
 /// From the strongest to the weakest: variables the script has set, the environment (`PREFIXname`), the file that
 /// `setupfile` names, the dictionary, whose values may name other variables.
-fn variables(call: &Call<'_>, root: Option<String>, silent: bool, prefix: &str, defaults: &Obj) -> Outcome<()> {
+fn variables(
+    call: &Call<'_>,
+    root: Option<String>,
+    silent: bool,
+    prefix: &str,
+    defaults: &Obj,
+) -> Outcome<()> {
     let interp = call.interp;
     let tell = |name: &str, from: &str| {
         if !silent {
@@ -139,9 +168,14 @@ fn variables(call: &Call<'_>, root: Option<String>, silent: bool, prefix: &str, 
     }
     let setup = defaults.iter().find(|(name, _)| name.text() == "setupfile");
     if let Some((_, value)) = setup {
-        let file = interp.get("setupfile").unwrap_or_else(|| value.clone()).text();
+        let file = interp
+            .get("setupfile")
+            .unwrap_or_else(|| value.clone())
+            .text();
         if !file.is_empty() {
-            let path = root.map_or_else(|| config_root(call), PathBuf::from).join(&file);
+            let path = root
+                .map_or_else(|| config_root(call), PathBuf::from)
+                .join(&file);
             interp.source(&path, Some("utf-8"))?;
         }
     }
@@ -149,7 +183,11 @@ fn variables(call: &Call<'_>, root: Option<String>, silent: bool, prefix: &str, 
         let name = name.text();
         if interp.get(&name).is_none() {
             let value = interp.subst(value, SubstFlags::ALL).map_err(|e| match e {
-                Exit::Error(e) => e.with_note(&format!("\n    (default of configuration variable \"{name}\")")).into(),
+                Exit::Error(e) => e
+                    .with_note(&format!(
+                        "\n    (default of configuration variable \"{name}\")"
+                    ))
+                    .into(),
                 other => other,
             })?;
             interp.set(&name, value)?;
@@ -161,16 +199,32 @@ fn variables(call: &Call<'_>, root: Option<String>, silent: bool, prefix: &str, 
 
 /// The directory of the configuration.
 fn config_root(call: &Call<'_>) -> PathBuf {
-    let path = context(call).process.options.config.clone().unwrap_or_default();
-    if path.is_dir() { path } else { path.parent().map(PathBuf::from).unwrap_or_default() }
+    let path = context(call)
+        .process
+        .options
+        .config
+        .clone()
+        .unwrap_or_default();
+    if path.is_dir() {
+        path
+    } else {
+        path.parent().map(PathBuf::from).unwrap_or_default()
+    }
 }
 
 fn no_section(key: &str, place: &Place) -> Exit {
-    tcl::error(format!("ns_param {key}: no section is open; use ns_section first{}", at(place)))
+    tcl::error(format!(
+        "ns_param {key}: no section is open; use ns_section first{}",
+        at(place)
+    ))
 }
 
 fn at(place: &Place) -> String {
-    if place.file.is_empty() { String::new() } else { format!(" ({place})") }
+    if place.file.is_empty() {
+        String::new()
+    } else {
+        format!(" ({place})")
+    }
 }
 
 /// File and line of the command that is being evaluated. Tcl knows both for commands of files; one question a
@@ -180,27 +234,56 @@ fn place(call: &Call<'_>) -> Place {
         set f [info frame $i]
         if {[dict get $f type] eq {source}} {return [list [dict get $f file] [dict get $f line]]}
     }";
-    let found = call.interp.call(&[Obj::from("::apply"), Obj::list([Obj::new(), Obj::from(script)])]);
-    let words = found.ok().and_then(|f| f.elements().ok()).unwrap_or_default();
+    let found = call.interp.call(&[
+        Obj::from("::apply"),
+        Obj::list([Obj::new(), Obj::from(script)]),
+    ]);
+    let words = found
+        .ok()
+        .and_then(|f| f.elements().ok())
+        .unwrap_or_default();
     match words.as_slice() {
-        [file, line] => {
-            Place { file: file.text(), line: line.int().ok().and_then(|n| u32::try_from(n).ok()).unwrap_or(0) }
-        }
+        [file, line] => Place {
+            file: file.text(),
+            line: line
+                .int()
+                .ok()
+                .and_then(|n| u32::try_from(n).ok())
+                .unwrap_or(0),
+        },
         _ => Place::default(),
     }
 }
 
 /// The tables of the interpreter that reads the configuration: these, and of the others what does not need a server.
 pub fn tables(all: &[&'static [Command]]) -> Vec<&'static [Command]> {
-    const ALSO: [&str; 6] = ["ns_info", "ns_env", "ns_socklisten", "ns_addrbyhost", "ns_hostbyaddr", "ns_parseargs"];
+    const ALSO: [&str; 6] = [
+        "ns_info",
+        "ns_env",
+        "ns_socklisten",
+        "ns_addrbyhost",
+        "ns_hostbyaddr",
+        "ns_parseargs",
+    ];
     let others: Vec<Command> = all
         .iter()
         .copied()
         .flatten()
         .filter(|row| ALSO.contains(&row.words().next().unwrap_or_default()))
-        .map(|row| Command { name: row.name, meta: row.meta, groups: row.groups, run: row.run })
+        .map(|row| Command {
+            name: row.name,
+            meta: row.meta,
+            groups: row.groups,
+            run: row.run,
+        })
         .collect();
     // Once for the life of the process.
     let others: &'static [Command] = Box::leak(others.into_boxed_slice());
-    vec![TABLE, crate::config::TABLE, crate::log::TABLE, crate::set::TABLE, others]
+    vec![
+        TABLE,
+        crate::config::TABLE,
+        crate::log::TABLE,
+        crate::set::TABLE,
+        others,
+    ]
 }

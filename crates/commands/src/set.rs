@@ -200,7 +200,11 @@ fn create(call: &Call<'_>, nocase: bool, words: Option<Rest<'_>>) -> String {
 /// The reference answers -1 when the key is there.
 fn cput_nocase(set: &SetRef, key: &str, value: &str) -> i64 {
     let mut set = set.borrow_mut();
-    if set.ifind(key).is_some() { -1 } else { number(set.put(key, value)) }
+    if set.ifind(key).is_some() {
+        -1
+    } else {
+        number(set.put(key, value))
+    }
 }
 
 fn number(index: usize) -> i64 {
@@ -217,15 +221,25 @@ fn index(set: &SetRef, command: &str, field: Field) -> Result<usize, Exit> {
     if index <= set.borrow().len() {
         Ok(index)
     } else {
-        Err(tcl::error(format!("ns_set {command}: index must be maximal the number of elements")))
+        Err(tcl::error(format!(
+            "ns_set {command}: index must be maximal the number of elements"
+        )))
     }
 }
 
 fn get(set: &SetRef, key: &str, all: bool, nocase: bool, default: Option<Obj>) -> Obj {
     let set = set.borrow();
     if all {
-        let values: Vec<&str> = if nocase { set.iget_all(key).collect() } else { set.get_all(key).collect() };
-        return if values.is_empty() { default.unwrap_or_default() } else { Obj::list_of(values) };
+        let values: Vec<&str> = if nocase {
+            set.iget_all(key).collect()
+        } else {
+            set.get_all(key).collect()
+        };
+        return if values.is_empty() {
+            default.unwrap_or_default()
+        } else {
+            Obj::list_of(values)
+        };
     }
     let value = if nocase { set.iget(key) } else { set.get(key) };
     value.map(Obj::from).or(default).unwrap_or_default()
@@ -234,7 +248,11 @@ fn get(set: &SetRef, key: &str, all: bool, nocase: bool, default: Option<Obj>) -
 fn merge(high: SetArg, low: &SetArg, nocase: bool) -> String {
     if !Rc::ptr_eq(&high.set, &low.set) {
         let mut set = high.set.borrow_mut();
-        if nocase { set.imerge(&low.set.borrow()) } else { set.merge(&low.set.borrow()) }
+        if nocase {
+            set.imerge(&low.set.borrow())
+        } else {
+            set.merge(&low.set.borrow())
+        }
     }
     high.handle
 }
@@ -243,7 +261,10 @@ fn size(set: &SetRef, fields: Option<Int<0, MAX>>, bytes: Option<Int<200, MAX>>)
     let mut set = set.borrow_mut();
     if let Some(fields) = fields.map(Int::as_usize) {
         if !set.truncate(fields) {
-            set.reserve(fields.min(MOST_FIELDS), bytes.map_or(0, Int::as_usize).min(MOST_BYTES));
+            set.reserve(
+                fields.min(MOST_FIELDS),
+                bytes.map_or(0, Int::as_usize).min(MOST_BYTES),
+            );
         }
     }
     number(set.len())
@@ -257,7 +278,9 @@ fn split(call: &Call<'_>, set: &SetRef, character: &str) -> Outcome {
         )));
     };
     let parts = set.borrow().split(separator);
-    Ok(Obj::list(parts.into_iter().map(|part| Obj::from(enter(call, part)))))
+    Ok(Obj::list(
+        parts.into_iter().map(|part| Obj::from(enter(call, part))),
+    ))
 }
 
 /// `sets N fields N allocated BYTES used BYTES`.
@@ -271,7 +294,12 @@ fn stats(call: &Call<'_>) -> Obj {
         allocated += a;
         used += u;
     }
-    let pairs = [("sets", sets.len()), ("fields", fields), ("allocated", allocated), ("used", used)];
+    let pairs = [
+        ("sets", sets.len()),
+        ("fields", fields),
+        ("allocated", allocated),
+        ("used", used),
+    ];
     Obj::dict(pairs.map(|(k, v)| (Obj::from(k), Obj::from(v))))
 }
 
@@ -280,12 +308,19 @@ fn parse_header(set: &SetRef, prefix: &str, line: &str) -> Outcome<i64> {
     let invalid = || tcl::error(format!("invalid header: {line}"));
     if line.starts_with([' ', '\t']) {
         let last = set.len().checked_sub(1).ok_or_else(invalid)?;
-        let value = format!("{} {}", set.value(last).unwrap_or_default(), line.trim_start_matches([' ', '\t']));
+        let value = format!(
+            "{} {}",
+            set.value(last).unwrap_or_default(),
+            line.trim_start_matches([' ', '\t'])
+        );
         set.put_value(last, value);
         return Ok(0);
     }
     let (key, value) = line.split_once(':').ok_or_else(invalid)?;
-    set.put(format!("{prefix}{key}"), value.trim_start_matches([' ', '\t']));
+    set.put(
+        format!("{prefix}{key}"),
+        value.trim_start_matches([' ', '\t']),
+    );
     Ok(0)
 }
 

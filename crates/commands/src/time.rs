@@ -77,14 +77,20 @@ const LONGEST: usize = 1000;
 fn fmttime(time: i64, pattern: &str) -> Outcome<String> {
     let calendar = strftime::local(time);
     // The reference knows some conversions only and answers this for all other patterns.
-    let pattern = if strftime::is_reference_pattern(pattern) { pattern } else { "%Y%m%d-%H%M%S" };
+    let pattern = if strftime::is_reference_pattern(pattern) {
+        pattern
+    } else {
+        "%Y%m%d-%H%M%S"
+    };
     match calendar.format(pattern) {
         Some(text) if !text.is_empty() && text.len() <= LONGEST => Ok(text),
         _ => Err(tcl::error(format!("invalid time: {time}"))),
     }
 }
 
-const FIELDS: [&str; 9] = ["sec", "min", "hour", "mday", "mon", "year", "wday", "yday", "isdst"];
+const FIELDS: [&str; 9] = [
+    "sec", "min", "hour", "mday", "mon", "year", "wday", "yday", "isdst",
+];
 
 fn parsetime(option: &str, time: &[Obj]) -> Outcome {
     match FIELDS.iter().position(|field| *field == option) {

@@ -8,7 +8,8 @@ use crate::config::{Config, Param, Section};
 use crate::module::Configured;
 use crate::process::Process;
 use crate::settings::{
-    FastpathSettings, GlobalFastpathSettings, PoolSettings, ProcessSettings, ServerSettings, TclSettings, VhostSettings,
+    FastpathSettings, GlobalFastpathSettings, PoolSettings, ProcessSettings, ServerSettings,
+    TclSettings, VhostSettings,
 };
 
 /// Sections in which every name is a parameter of the operator's own.
@@ -58,6 +59,8 @@ struct Known<'a> {
     /// Sections that are there without a module.
     general: Vec<&'static SectionSpec>,
     config: &'a Config,
+    /// Configured modules that do not exist, a text each.
+    missing: Vec<String>,
 }
 
 impl<'a> Known<'a> {
@@ -71,24 +74,38 @@ impl<'a> Known<'a> {
         for section in config.sections() {
             if section.name == "ns/modules" {
                 entries.extend(Configured::of(section, None));
-            } else if let Some(server) =
-                section.name.strip_prefix("ns/server/").and_then(|r| r.strip_suffix("/modules"))
+            } else if let Some(server) = section
+                .name
+                .strip_prefix("ns/server/")
+                .and_then(|r| r.strip_suffix("/modules"))
             {
                 entries.extend(Configured::of(section, Some(server)));
             }
         }
         let mut modules: HashMap<String, Vec<&'static SectionSpec>> = HashMap::new();
-        for entry in &entries {
-            if let Ok(module) = entry.find(process.modules) {
+        let mut missing = Vec::new();
+        for entry in entries.iter().filter(|e| !e.is_tcl()) {
+            let found = entry.find(process.modules);
+            if let Err(text) = &found {
+                missing.push(text.clone());
+            }
+            if let Ok(module) = found {
                 // A module may declare its own section in parts: those named like it.
                 let own = format!("ns/module/{}", module.name);
                 let mut specs = vec![(module.spec)()];
                 specs.extend((module.more_specs)().into_iter().filter(|s| s.name == own));
                 modules.insert(entry.section().to_lowercase(), specs.clone());
-                modules.entry(format!("ns/module/{}", entry.name).to_lowercase()).or_insert(specs);
+                modules
+                    .entry(format!("ns/module/{}", entry.name).to_lowercase())
+                    .or_insert(specs);
             }
         }
-        Known { modules, general, config }
+        Known {
+            modules,
+            general,
+            config,
+            missing,
+        }
     }
 
     /// All that declare parameters of a section.
@@ -113,7 +130,7 @@ pub fn specs_of(process: &Process, config: &Config, section: &str) -> Vec<&'stat
 pub fn configuration(process: &Process) -> Vec<String> {
     let config = process.config.read();
     let known = Known::new(process, &config);
-    let mut problems = Vec::new();
+    let mut problems = known.missing.clone();
     for section in config.sections() {
         if !is_free(&section.name) {
             problems.extend(known.problems(section));
@@ -150,7 +167,9 @@ impl Known<'_> {
                 }
                 None => {
                     let near = specs.iter().find_map(|s| s.suggest(&p.key));
-                    let hint = near.map(|n| format!("; did you mean {n}?")).unwrap_or_default();
+                    let hint = near
+                        .map(|n| format!("; did you mean {n}?"))
+                        .unwrap_or_default();
                     problems.push(format!("{place}: unknown parameter{hint}"));
                 }
             }
@@ -162,7 +181,10 @@ impl Known<'_> {
     /// configured. All others belong to applications.
     fn unknown_section(&self, section: &Section) -> Option<String> {
         let name = &section.name;
-        let place = section.params.first().map_or_else(|| "configuration".to_owned(), |p| p.place.to_string());
+        let place = section
+            .params
+            .first()
+            .map_or_else(|| "configuration".to_owned(), |p| p.place.to_string());
         let parts: Vec<&str> = name.split('/').collect();
         if parts.first() != Some(&"ns") {
             return None;
@@ -174,12 +196,21 @@ impl Known<'_> {
             }
             if !modules.contains(&module) {
                 let hint = did_you_mean(synopsis::nearest(module, modules.iter().copied()));
-                return Some(format!("{place}: section {name}: module \"{module}\" is not loaded{hint}"));
+                return Some(format!(
+                    "{place}: section {name}: module \"{module}\" is not loaded{hint}"
+                ));
             }
             return None;
         }
-        let near = self.general.iter().map(|s| s.name).chain(FREE).find_map(|known| close(name, known))?;
-        Some(format!("{place}: section {name}: nobody reads it; did you mean {near}?"))
+        let near = self
+            .general
+            .iter()
+            .map(|s| s.name)
+            .chain(FREE)
+            .find_map(|known| close(name, known))?;
+        Some(format!(
+            "{place}: section {name}: nobody reads it; did you mean {near}?"
+        ))
     }
 
     /// A section of a server that `ns/servers` does not list.
@@ -189,30 +220,45 @@ impl Known<'_> {
         if servers.is_empty() || servers.contains(&server) {
             return None;
         }
-        let place = section.params.first().map_or_else(|| "configuration".to_owned(), |p| p.place.to_string());
+        let place = section
+            .params
+            .first()
+            .map_or_else(|| "configuration".to_owned(), |p| p.place.to_string());
         let hint = did_you_mean(synopsis::nearest(server, servers.iter().copied()));
-        Some(format!("{place}: section {}: there is no server \"{server}\"{hint}", section.name))
+        Some(format!(
+            "{place}: section {}: there is no server \"{server}\"{hint}",
+            section.name
+        ))
     }
 
     fn keys(&self, section: &str) -> Vec<&str> {
-        self.config.section(section).map_or_else(Vec::new, |s| s.params.iter().map(|p| p.key.as_str()).collect())
+        self.config.section(section).map_or_else(Vec::new, |s| {
+            s.params.iter().map(|p| p.key.as_str()).collect()
+        })
     }
 }
 
 fn did_you_mean(near: Option<&str>) -> String {
-    near.map(|n| format!("; did you mean {n}?")).unwrap_or_default()
+    near.map(|n| format!("; did you mean {n}?"))
+        .unwrap_or_default()
 }
 
 /// The known name, if `name` differs from it in one part only, and there by a slip.
 fn close(name: &str, known: &str) -> Option<String> {
-    let (parts, wanted): (Vec<&str>, Vec<&str>) = (name.split('/').collect(), known.split('/').collect());
+    let (parts, wanted): (Vec<&str>, Vec<&str>) =
+        (name.split('/').collect(), known.split('/').collect());
     if parts.len() != wanted.len() {
         return None;
     }
-    let meant: Vec<&str> = parts.iter().zip(&wanted).map(|(p, w)| if *w == "*" { *p } else { *w }).collect();
+    let meant: Vec<&str> = parts
+        .iter()
+        .zip(&wanted)
+        .map(|(p, w)| if *w == "*" { *p } else { *w })
+        .collect();
     let mut differ = parts.iter().zip(&meant).filter(|(p, m)| p != m);
     let (part, correct) = differ.next()?;
-    (differ.next().is_none() && synopsis::nearest(part, [*correct]).is_some()).then(|| meant.join("/"))
+    (differ.next().is_none() && synopsis::nearest(part, [*correct]).is_some())
+        .then(|| meant.join("/"))
 }
 
 /// Prints what `nsd -T` says: every section with its parameters, where each was set, and the defaults of the others; then
@@ -220,11 +266,17 @@ fn close(name: &str, known: &str) -> Option<String> {
 pub fn report(process: &Process, problems: &[String]) -> i32 {
     let config = process.config.read();
     let known = Known::new(process, &config);
-    let mut shown: Vec<(String, Vec<Line>)> =
-        config.sections().iter().map(|s| (s.name.clone(), lines(s, &known.of(&s.name)))).collect();
+    let mut shown: Vec<(String, Vec<Line>)> = config
+        .sections()
+        .iter()
+        .map(|s| (s.name.clone(), lines(s, &known.of(&s.name))))
+        .collect();
     for spec in &known.general {
         if !spec.name.contains('*') && config.section(spec.name).is_none() {
-            let empty = Section { name: spec.name.to_owned(), ..Section::default() };
+            let empty = Section {
+                name: spec.name.to_owned(),
+                ..Section::default()
+            };
             shown.push((empty.name.clone(), lines(&empty, &[*spec])));
         }
     }
@@ -233,11 +285,19 @@ pub fn report(process: &Process, problems: &[String]) -> i32 {
         text.push_str(&name);
         text.push('\n');
         let width = |pick: fn(&Line) -> &str, most: usize| {
-            lines.iter().map(|l| pick(l).chars().count()).filter(|n| *n <= most).max().unwrap_or(0)
+            lines
+                .iter()
+                .map(|l| pick(l).chars().count())
+                .filter(|n| *n <= most)
+                .max()
+                .unwrap_or(0)
         };
         let (keys, values) = (width(|l| &l.key, 40), width(|l| &l.value, 48));
         for line in &lines {
-            text.push_str(&format!("    {:<keys$}  {:<values$}  {}\n", line.key, line.value, line.origin));
+            text.push_str(&format!(
+                "    {:<keys$}  {:<values$}  {}\n",
+                line.key, line.value, line.origin
+            ));
         }
         text.push('\n');
     }
@@ -267,22 +327,38 @@ fn lines(section: &Section, specs: &[&SectionSpec]) -> Vec<Line> {
     let mut lines: Vec<Line> = section
         .params
         .iter()
-        .map(|p| Line { key: p.key.clone(), value: shown(&p.key, &p.value), origin: p.place.to_string() })
+        .map(|p| Line {
+            key: p.key.clone(),
+            value: shown(&p.key, &p.value),
+            origin: p.place.to_string(),
+        })
         .collect();
     for row in specs.iter().flat_map(|s| s.rows.iter()) {
         if lines.iter().any(|l| l.key.eq_ignore_ascii_case(row.key)) {
             continue;
         }
-        let (value, origin) = row.default.map_or(("", "not set"), |default| (default, "default"));
-        lines.push(Line { key: row.key.to_owned(), value: shown(row.key, value), origin: origin.to_owned() });
+        let (value, origin) = row
+            .default
+            .map_or(("", "not set"), |default| (default, "default"));
+        lines.push(Line {
+            key: row.key.to_owned(),
+            value: shown(row.key, value),
+            origin: origin.to_owned(),
+        });
     }
     lines
 }
 
 /// One line; secrets are not shown, since such reports are passed on.
 fn shown(key: &str, value: &str) -> String {
-    let secret = ["password", "passphrase", "secret"].iter().any(|word| key.contains(word));
-    if secret && !value.is_empty() { "********".to_owned() } else { value.replace('\n', "\\n") }
+    let secret = ["password", "passphrase", "secret"]
+        .iter()
+        .any(|word| key.contains(word));
+    if secret && !value.is_empty() {
+        "********".to_owned()
+    } else {
+        value.replace('\n', "\\n")
+    }
 }
 
 fn is_free(section: &str) -> bool {

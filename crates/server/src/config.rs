@@ -62,18 +62,32 @@ impl Section {
 
     /// All values of a repeated parameter, in the order of the file.
     pub fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a Param> {
-        self.params.iter().filter(move |p| p.key.eq_ignore_ascii_case(key))
+        self.params
+            .iter()
+            .filter(move |p| p.key.eq_ignore_ascii_case(key))
     }
 
     /// Adds a parameter behind those with the same name.
     pub fn put(&mut self, key: &str, value: &str, place: Place) {
-        let key = if is_environment(&self.name) { key.to_owned() } else { key.to_lowercase() };
-        self.params.push(Param { key, value: value.to_owned(), place });
+        let key = if is_environment(&self.name) {
+            key.to_owned()
+        } else {
+            key.to_lowercase()
+        };
+        self.params.push(Param {
+            key,
+            value: value.to_owned(),
+            place,
+        });
     }
 
     /// Notes that somebody asked for a parameter, and the default that was used if it is not there.
     pub fn note(&mut self, key: &str, default: Option<&str>) {
-        let reading = if self.find(key).is_some() { Reading::Read } else { Reading::Defaulted };
+        let reading = if self.find(key).is_some() {
+            Reading::Read
+        } else {
+            Reading::Defaulted
+        };
         let default = default.unwrap_or_default();
         match self.readings.get_mut(&key.to_lowercase()) {
             Some(known) => {
@@ -82,13 +96,20 @@ impl Section {
                     default.clone_into(&mut known.1);
                 }
             }
-            None => drop(self.readings.insert(key.to_lowercase(), (reading, default.to_owned()))),
+            None => drop(
+                self.readings
+                    .insert(key.to_lowercase(), (reading, default.to_owned())),
+            ),
         }
     }
 
     /// Replaces the first parameter of that name or adds one.
     pub fn update(&mut self, key: &str, value: &str, place: Place) {
-        match self.params.iter_mut().find(|p| p.key.eq_ignore_ascii_case(key)) {
+        match self
+            .params
+            .iter_mut()
+            .find(|p| p.key.eq_ignore_ascii_case(key))
+        {
             Some(p) => {
                 p.value = value.to_owned();
                 p.place = place;
@@ -101,7 +122,11 @@ impl Section {
 impl synopsis::ParamSource for Section {
     fn values(&self, key: &str) -> Vec<synopsis::ParamValue> {
         self.all(key)
-            .map(|p| synopsis::ParamValue { text: p.value.clone(), file: p.place.file.clone(), line: p.place.line })
+            .map(|p| synopsis::ParamValue {
+                text: p.value.clone(),
+                file: p.place.file.clone(),
+                line: p.place.line,
+            })
             .collect()
     }
 }
@@ -119,7 +144,11 @@ impl Config {
     /// The stored form of a section name: trimmed, lower case (not `ns/environment`), without doubled or outer slashes.
     pub fn canonical(name: &str) -> String {
         let name = name.trim().trim_matches('/');
-        if is_environment(name) { name.to_owned() } else { name.to_lowercase() }
+        if is_environment(name) {
+            name.to_owned()
+        } else {
+            name.to_lowercase()
+        }
     }
 
     /// The section of that name; made when it is missing.
@@ -128,7 +157,10 @@ impl Config {
         let i = match self.index.get(&name) {
             Some(&i) => i,
             None => {
-                self.sections.push(Section { name: name.clone(), ..Section::default() });
+                self.sections.push(Section {
+                    name: name.clone(),
+                    ..Section::default()
+                });
                 self.index.insert(name, self.sections.len() - 1);
                 self.sections.len() - 1
             }
@@ -137,7 +169,9 @@ impl Config {
     }
 
     pub fn section(&self, name: &str) -> Option<&Section> {
-        self.index.get(&Self::canonical(name)).map(|&i| &self.sections[i])
+        self.index
+            .get(&Self::canonical(name))
+            .map(|&i| &self.sections[i])
     }
 
     pub fn section_mut(&mut self, name: &str) -> Option<&mut Section> {
@@ -147,7 +181,10 @@ impl Config {
 
     /// A copy of the section, or an empty one: what a module reads its parameters from.
     pub fn section_or_empty(&self, name: &str) -> Section {
-        self.section(name).cloned().unwrap_or_else(|| Section { name: Self::canonical(name), ..Section::default() })
+        self.section(name).cloned().unwrap_or_else(|| Section {
+            name: Self::canonical(name),
+            ..Section::default()
+        })
     }
 
     pub fn value(&self, section: &str, key: &str) -> Option<&str> {
@@ -161,7 +198,9 @@ impl Config {
 
 /// Names of environment variables keep their case.
 fn is_environment(section: &str) -> bool {
-    section.get(..14).is_some_and(|start| start.eq_ignore_ascii_case("ns/environment"))
+    section
+        .get(..14)
+        .is_some_and(|start| start.eq_ignore_ascii_case("ns/environment"))
 }
 
 /// The files of a configuration in the order in which they are read: the file itself, or the `*.tcl` and
@@ -170,21 +209,28 @@ fn is_environment(section: &str) -> bool {
 /// # Errors
 /// A text that names the path: not there, not readable, or a directory without fragments.
 pub fn files(path: &Path) -> Result<Vec<PathBuf>, String> {
-    let meta = std::fs::metadata(path).map_err(|e| format!("configuration {}: {e}", path.display()))?;
+    let meta =
+        std::fs::metadata(path).map_err(|e| format!("configuration {}: {e}", path.display()))?;
     if !meta.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let entries = std::fs::read_dir(path).map_err(|e| format!("configuration {}: {e}", path.display()))?;
+    let entries =
+        std::fs::read_dir(path).map_err(|e| format!("configuration {}: {e}", path.display()))?;
     let mut found: Vec<PathBuf> = entries
         .filter_map(|e| e.ok().map(|e| e.path()))
         .filter(|p| {
-            let hidden = p.file_name().is_some_and(|n| n.to_string_lossy().starts_with('.'));
+            let hidden = p
+                .file_name()
+                .is_some_and(|n| n.to_string_lossy().starts_with('.'));
             !hidden && p.extension().is_some_and(|x| x == "tcl" || x == "conf") && p.is_file()
         })
         .collect();
     found.sort();
     if found.is_empty() {
-        return Err(format!("configuration {}: the directory has no *.tcl or *.conf file", path.display()));
+        return Err(format!(
+            "configuration {}: the directory has no *.tcl or *.conf file",
+            path.display()
+        ));
     }
     Ok(found)
 }
@@ -209,7 +255,12 @@ mod tests {
         s.put("map", "/a", Place::default());
         s.put("map", "/b", Place::default());
         s.update("map", "/c", Place::default());
-        let all: Vec<_> = c.section("ns/x").expect("opened above").all("map").map(|p| p.value.clone()).collect();
+        let all: Vec<_> = c
+            .section("ns/x")
+            .expect("opened above")
+            .all("map")
+            .map(|p| p.value.clone())
+            .collect();
         assert_eq!(all, ["/c", "/b"]);
     }
 }

@@ -39,12 +39,17 @@ pub struct Start {
 pub fn run(mut start: Start) -> Result<i32, String> {
     let process = Process::new(start.options.clone(), start.modules, std::mem::take(&mut start.scripting));
     let signals = crate::signals::watch(&process)?;
-    read_configuration(&process)?;
+    read_files(&process)?;
     shared::thread::set_name("-main-");
-    let problems = check::configuration(&process);
+    let mut problems = check::configuration(&process);
+    let settled = settle(&process);
     if start.test {
+        let more = settled.err().unwrap_or_default();
+        let new: Vec<_> = more.lines().filter(|line| !problems.iter().any(|p| p == line)).map(str::to_owned).collect();
+        problems.extend(new);
         return Ok(check::report(&process, &problems));
     }
+    settled?;
     let prebound = Mutex::new(privileges::prebind(&process.options.prebound)?);
     let configured = setup::servers(&process)?;
     prepare_modules(&process, &configured, &prebound)?;
@@ -153,12 +158,17 @@ fn end(process: &Arc<Process>) {
     shared::notice!("stopped");
 }
 
-fn read_configuration(process: &Arc<Process>) -> Result<(), String> {
+fn read_files(process: &Arc<Process>) -> Result<(), String> {
     if let Some(path) = process.options.config.clone() {
         let files = config::files(&path)?;
         process.config.write().source = path;
         script::read_configuration(process, &files)?;
     }
+    Ok(())
+}
+
+/// What concerns the whole process: `ns/parameters`, and the directory it works in.
+fn settle(process: &Arc<Process>) -> Result<(), String> {
     let section = process.config.read().section_or_empty("ns/parameters");
     process.set_settings(ProcessSettings::read(&section).map_err(|p| problems(&p))?);
     if let Some(home) = &process.settings().home {

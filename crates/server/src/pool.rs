@@ -242,6 +242,12 @@ impl Pool {
     /// The life of one thread: orders, the queue, the seat; until time-out, `connsperthread` or the end.
     fn serve(self: &Arc<Self>, server: &Arc<VirtualServer>, runner: &mut crate::script::Runner, mut ticket: Ticket) {
         ticket.alive();
+        // While this thread started no other one was: what has queued up since may need more than this one.
+        let waiting = self.waiting();
+        if waiting > 1 {
+            let limit = usize::try_from(self.settings.maxconnections.get()).unwrap_or(usize::MAX);
+            self.consider_growth(waiting - 1, limit);
+        }
         let most = u64::try_from(self.settings.connsperthread.get()).unwrap_or(0);
         let mut served = 0u64;
         let seat = Arc::new(Seat::default());

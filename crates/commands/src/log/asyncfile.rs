@@ -44,7 +44,8 @@ const WAITING: usize = 4096;
 type Shared = Arc<Mutex<File>>;
 
 static FILES: LazyLock<Mutex<HashMap<i64, Shared>>> = LazyLock::new(Mutex::default);
-static QUEUE: LazyLock<Mutex<Option<SyncSender<(Shared, Vec<u8>)>>>> = LazyLock::new(Mutex::default);
+static QUEUE: LazyLock<Mutex<Option<SyncSender<(Shared, Vec<u8>)>>>> =
+    LazyLock::new(Mutex::default);
 static LINES: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
 static FAILED: AtomicU64 = AtomicU64::new(0);
@@ -66,20 +67,27 @@ fn open(filename: &str, mode: Option<Obj>) -> Outcome {
             "DSYNC" => flags |= 0o10000,
             "SYNC" => flags |= 0o4_010_000,
             other => {
-                let message = format!("bad mode \"{other}\": must be APPEND, EXCL, DSYNC, SYNC, or TRUNC");
+                let message =
+                    format!("bad mode \"{other}\": must be APPEND, EXCL, DSYNC, SYNC, or TRUNC");
                 return Err(tcl::error(message));
             }
         }
     }
     options.append(append).custom_flags(flags);
-    let file = options.open(filename).map_err(|e| tcl::error(format!("couldn't open file \"{filename}\": {e}")))?;
+    let file = options
+        .open(filename)
+        .map_err(|e| tcl::error(format!("couldn't open file \"{filename}\": {e}")))?;
     let handle = i64::from(file.as_raw_fd());
     FILES.lock().insert(handle, Arc::new(Mutex::new(file)));
     Ok(Obj::from(handle))
 }
 
 fn find(fd: i64) -> Result<Shared, Exit> {
-    FILES.lock().get(&fd).cloned().ok_or_else(|| tcl::error(format!("no such log file: {fd}")))
+    FILES
+        .lock()
+        .get(&fd)
+        .cloned()
+        .ok_or_else(|| tcl::error(format!("no such log file: {fd}")))
 }
 
 fn write(fd: i64, line: &Obj, binary: bool, level: i64) -> Outcome<()> {
@@ -90,12 +98,18 @@ fn write(fd: i64, line: &Obj, binary: bool, level: i64) -> Outcome<()> {
         sanitized(&line.text(), level).into_bytes()
     };
     let sender = queue()?;
-    sender.send((file, bytes)).map_err(|_| tcl::error("ns_asynclogfile: the writer has ended"))
+    sender
+        .send((file, bytes))
+        .map_err(|_| tcl::error("ns_asynclogfile: the writer has ended"))
 }
 
 fn close(fd: i64) -> Outcome<()> {
     // The writer holds the file as long as something waits for it; the last holder closes it.
-    FILES.lock().remove(&fd).map(drop).ok_or_else(|| tcl::error(format!("no such log file: {fd}")))
+    FILES
+        .lock()
+        .remove(&fd)
+        .map(drop)
+        .ok_or_else(|| tcl::error(format!("no such log file: {fd}")))
 }
 
 fn stats() -> Obj {
@@ -147,7 +161,9 @@ fn sanitized(line: &str, level: i64) -> String {
     if level == 0 {
         return line.to_owned();
     }
-    let (body, end) = line.strip_suffix('\n').map_or((line, ""), |body| (body, "\n"));
+    let (body, end) = line
+        .strip_suffix('\n')
+        .map_or((line, ""), |body| (body, "\n"));
     let mut text = String::with_capacity(line.len() + 8);
     for c in body.chars() {
         match c {

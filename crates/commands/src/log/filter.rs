@@ -25,7 +25,8 @@ struct Filter {
 }
 
 static FILTERS: LazyLock<Mutex<HashMap<u64, SinkId>>> = LazyLock::new(Mutex::default);
-static QUEUE: LazyLock<Mutex<Option<SyncSender<(Arc<Filter>, Entry)>>>> = LazyLock::new(Mutex::default);
+static QUEUE: LazyLock<Mutex<Option<SyncSender<(Arc<Filter>, Entry)>>>> =
+    LazyLock::new(Mutex::default);
 /// What the scripts log themselves must not come back to them.
 static WORKER: AtomicI32 = AtomicI32::new(0);
 
@@ -56,7 +57,9 @@ pub fn register(server: &Arc<VirtualServer>, script: &str, args: &[Obj]) -> Resu
 /// # Errors
 /// There is none with this handle.
 pub fn unregister(handle: &str) -> Result<(), Exit> {
-    let number = handle.strip_prefix("logfilter").and_then(|n| n.parse::<u64>().ok());
+    let number = handle
+        .strip_prefix("logfilter")
+        .and_then(|n| n.parse::<u64>().ok());
     let id = number.and_then(|n| FILTERS.lock().remove(&n));
     let id = id.ok_or_else(|| tcl::error(format!("invalid address \"{handle}\"")))?;
     shared::log::remove_sink(id);
@@ -88,7 +91,9 @@ fn work(receiver: &Receiver<(Arc<Filter>, Entry)>) {
         };
         let severity = entry.severity.name();
         let time = entry.time.to_string();
-        let words = [&*severity, &time, &entry.message].into_iter().chain(filter.args.iter().map(String::as_str));
+        let words = [&*severity, &time, &entry.message]
+            .into_iter()
+            .chain(filter.args.iter().map(String::as_str));
         let mut script = filter.script.clone();
         for word in words {
             script.push(' ');

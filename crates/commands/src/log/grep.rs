@@ -13,10 +13,12 @@ use tcl::Exit;
 pub fn messages(filename: Option<&str>, needle: &str) -> Result<String, Exit> {
     let path = match filename {
         Some(name) => PathBuf::from(name),
-        None => shared::log::path().ok_or_else(|| tcl::error("ns_logctl grep: the system log is not a file"))?,
+        None => shared::log::path()
+            .ok_or_else(|| tcl::error("ns_logctl grep: the system log is not a file"))?,
     };
     shared::log::flush();
-    let failed = |e: std::io::Error| tcl::error(format!("couldn't open \"{}\": {e}", path.display()));
+    let failed =
+        |e: std::io::Error| tcl::error(format!("couldn't open \"{}\": {e}", path.display()));
     let mut reader = BufReader::new(File::open(&path).map_err(failed)?);
     let (mut found, mut message, mut line) = (String::new(), String::new(), Vec::new());
     loop {
@@ -64,9 +66,16 @@ mod tests {
     fn colors_go_and_continuations_are_joined() {
         assert_eq!(plain("\x1b[32m[x]\x1b[0m Notice"), "[x] Notice");
         let dir = std::env::temp_dir().join(format!("navis-grep-{}", std::process::id()));
-        std::fs::write(&dir, "[1] Notice: a\n:    needle\n[2] Notice: b\n[3] Error: needle\n").expect("write to tmp");
+        std::fs::write(
+            &dir,
+            "[1] Notice: a\n:    needle\n[2] Notice: b\n[3] Error: needle\n",
+        )
+        .expect("write to tmp");
         let found = messages(dir.to_str(), "needle");
         let _ = std::fs::remove_file(&dir);
-        assert_eq!(found.ok().as_deref(), Some("[1] Notice: a:    needle\n[3] Error: needle\n"));
+        assert_eq!(
+            found.ok().as_deref(),
+            Some("[1] Notice: a:    needle\n[3] Error: needle\n")
+        );
     }
 }

@@ -80,7 +80,10 @@ commands! { TABLE(call):
 }
 
 fn names() -> Vec<String> {
-    log::severities().into_iter().map(|s| s.name().to_string()).collect()
+    log::severities()
+        .into_iter()
+        .map(|s| s.name().to_string())
+        .collect()
 }
 
 /// A severity by name or number. A number that nobody has is off.
@@ -91,7 +94,10 @@ fn known(name: &str) -> Result<Option<Severity>, Exit> {
     if let Ok(number) = name.trim().parse() {
         return Ok(Severity::by_number(number));
     }
-    Err(tcl::error(format!("unknown severity: \"{name}\": should be one of: {}", names().join(" "))))
+    Err(tcl::error(format!(
+        "unknown severity: \"{name}\": should be one of: {}",
+        names().join(" ")
+    )))
 }
 
 fn control(
@@ -102,7 +108,9 @@ fn control(
 ) -> Result<bool, Exit> {
     let changes = color.is_some() || intensity.is_some() || on.is_some();
     let severity = match known(name) {
-        Err(_) if changes => Some(log::register(name).ok_or_else(|| tcl::error("max number of severities reached"))?),
+        Err(_) if changes => Some(
+            log::register(name).ok_or_else(|| tcl::error("max number of severities reached"))?,
+        ),
         found => found?,
     };
     let Some(severity) = severity else {
@@ -110,12 +118,20 @@ fn control(
     };
     if color.is_some() || intensity.is_some() {
         let (old_color, old_intensity) = severity.color();
-        let color = color.and_then(|c| Color::NAMES.into_iter().find(|(n, _)| *n == c.word()).map(|(_, c)| c));
+        let color = color.and_then(|c| {
+            Color::NAMES
+                .into_iter()
+                .find(|(n, _)| *n == c.word())
+                .map(|(_, c)| c)
+        });
         let intensity = intensity.map(|i| match i {
             IntensityWord::Normal => Intensity::Normal,
             IntensityWord::Bright => Intensity::Bright,
         });
-        severity.set_color(color.unwrap_or(old_color), intensity.unwrap_or(old_intensity));
+        severity.set_color(
+            color.unwrap_or(old_color),
+            intensity.unwrap_or(old_intensity),
+        );
     }
     Ok(on.map_or_else(|| severity.is_enabled(), |on| severity.set_enabled(on)))
 }

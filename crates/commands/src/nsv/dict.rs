@@ -87,16 +87,28 @@ commands! { TABLE(call):
 
 /// The value under a key, for a look outside of the lock.
 fn there(store: &Store, array: &str, key: &str) -> Outcome {
-    store.with(array, key, |value| Obj::from(value)).map_err(|what| missing(what, array, key))
+    store
+        .with(array, key, |value| Obj::from(value))
+        .map_err(|what| missing(what, array, key))
 }
 
-fn read<R>(store: &Store, array: &str, key: &str, look: impl FnOnce(&Obj) -> R) -> Result<R, Missing> {
+fn read<R>(
+    store: &Store,
+    array: &str,
+    key: &str,
+    look: impl FnOnce(&Obj) -> R,
+) -> Result<R, Missing> {
     let value = store.with(array, key, |value| Obj::from(value))?;
     Ok(look(&value))
 }
 
 /// Changes a dictionary under the lock; nothing is changed after an error. Answers the new dictionary.
-fn change(store: &Store, array: &str, key: &str, change: impl FnOnce(&mut Obj) -> Outcome<()>) -> Outcome<String> {
+fn change(
+    store: &Store,
+    array: &str,
+    key: &str,
+    change: impl FnOnce(&mut Obj) -> Outcome<()>,
+) -> Outcome<String> {
     store.try_update(array, key, |old| {
         let mut dict = old.map(Obj::from).unwrap_or_default();
         dict.pairs()?;
@@ -133,7 +145,9 @@ fn demand(dict: &Obj, path: &[Obj]) -> Outcome {
 
 fn unknown(key: &Obj) -> Exit {
     let key = key.text();
-    TclError::new(format!("key \"{key}\" not known in dictionary")).with_code(&["TCL", "LOOKUP", "DICT", &key]).into()
+    TclError::new(format!("key \"{key}\" not known in dictionary"))
+        .with_code(&["TCL", "LOOKUP", "DICT", &key])
+        .into()
 }
 
 fn put(dict: &Obj, path: &[Obj], value: &Obj) -> Outcome {
@@ -154,7 +168,9 @@ fn remove(dict: &Obj, path: &[Obj]) -> Outcome {
         [] => Ok(dict.clone()),
         [key] => {
             let key = key.text();
-            Ok(Obj::dict(dict.pairs()?.into_iter().filter(|(k, _)| k.text() != key)))
+            Ok(Obj::dict(
+                dict.pairs()?.into_iter().filter(|(k, _)| k.text() != key),
+            ))
         }
         [key, rest @ ..] => {
             let inner = dict.dict_get(&key.text())?.ok_or_else(|| unknown(key))?;
@@ -167,7 +183,11 @@ fn remove(dict: &Obj, path: &[Obj]) -> Outcome {
 
 fn get(call: &Call<'_>, array: &str, key: &str, path: &[Obj], variable: Option<String>) -> Outcome {
     let found = read(&store(call), array, key, |dict| {
-        if variable.is_some() { Ok(look(dict, path)?) } else { demand(dict, path).map(Some) }
+        if variable.is_some() {
+            Ok(look(dict, path)?)
+        } else {
+            demand(dict, path).map(Some)
+        }
     });
     match (found, variable) {
         (Ok(found), None) => Ok(found?.unwrap_or_default()),
@@ -180,7 +200,13 @@ fn get(call: &Call<'_>, array: &str, key: &str, path: &[Obj], variable: Option<S
     }
 }
 
-fn getdef(call: &Call<'_>, array: &str, key: &str, args: Rest<'_>, variable: Option<String>) -> Outcome {
+fn getdef(
+    call: &Call<'_>,
+    array: &str,
+    key: &str,
+    args: Rest<'_>,
+    variable: Option<String>,
+) -> Outcome {
     let Some((default, path)) = args.0.split_last().filter(|(_, path)| !path.is_empty()) else {
         return Err(call.wrong_args());
     };

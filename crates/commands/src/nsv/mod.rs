@@ -97,25 +97,41 @@ fn missing(what: Missing, array: &str, key: &str) -> Exit {
         Missing::Array => ("array", "ARRAY", array),
         Missing::Key => ("key", "KEY", key),
     };
-    TclError::new(format!("no such {kind}: {name}")).with_code(&["TCL", "LOOKUP", "NSV", code, name]).into()
+    TclError::new(format!("no such {kind}: {name}"))
+        .with_code(&["TCL", "LOOKUP", "NSV", code, name])
+        .into()
 }
 
-fn set(store: &Store, array: &str, key: &str, value: Option<String>, default: bool, reset: bool) -> Outcome {
+fn set(
+    store: &Store,
+    array: &str,
+    key: &str,
+    value: Option<String>,
+    default: bool,
+    reset: bool,
+) -> Outcome {
     if default && reset {
         return Err(tcl::error("only '-default' or '-reset' can be used"));
     }
     let complain = |what| missing(what, array, key);
     match value {
         Some(value) if default => Ok(Obj::from(store.set_default(array, key, &value).0)),
-        Some(value) if reset => Ok(store.set(array, key, value).map(Obj::from).unwrap_or_default()),
+        Some(value) if reset => Ok(store
+            .set(array, key, value)
+            .map(Obj::from)
+            .unwrap_or_default()),
         Some(value) => {
             let answer = Obj::from(&value);
             store.set(array, key, value);
             Ok(answer)
         }
-        None if default => Err(tcl::error(format!("can't use '-default' without providing a value for key {key}"))),
+        None if default => Err(tcl::error(format!(
+            "can't use '-default' without providing a value for key {key}"
+        ))),
         None if reset => store.unset(array, key).map(Obj::from).map_err(complain),
-        None => store.with(array, key, |value| Obj::from(value)).map_err(complain),
+        None => store
+            .with(array, key, |value| Obj::from(value))
+            .map_err(complain),
     }
 }
 
@@ -144,7 +160,9 @@ fn incr(store: &Store, array: &str, key: &str, increment: i64) -> Outcome<i64> {
     store.try_update(array, key, |old| {
         let old = old.map_or(Some(0), wide);
         let old = old.ok_or_else(|| tcl::error("array variable is not an integer"))?;
-        let new = old.checked_add(increment).ok_or_else(|| tcl::error("integer value too large to represent"))?;
+        let new = old
+            .checked_add(increment)
+            .ok_or_else(|| tcl::error("integer value too large to represent"))?;
         Ok((new.to_string(), new))
     })
 }
@@ -154,7 +172,9 @@ fn lappend(store: &Store, array: &str, key: &str, values: Rest<'_>) -> String {
     let values: Vec<String> = values.iter().map(Obj::text).collect();
     store.update(array, key, |list| {
         let list = list.get_or_insert_default();
-        values.iter().for_each(|value| tcl::list::append(list, value));
+        values
+            .iter()
+            .for_each(|value| tcl::list::append(list, value));
         list.clone()
     })
 }
@@ -164,14 +184,21 @@ fn pairs(list: &Obj) -> Outcome<Vec<(String, String)>> {
     if words.len() % 2 != 0 {
         return Err(tcl::error(format!("invalid list: {}", list.text())));
     }
-    Ok(words.chunks_exact(2).map(|pair| (pair[0].text(), pair[1].text())).collect())
+    Ok(words
+        .chunks_exact(2)
+        .map(|pair| (pair[0].text(), pair[1].text()))
+        .collect())
 }
 
 fn bucket(call: &Call<'_>, number: Option<Obj>) -> Outcome {
     let store = store(call);
     let list = |number: usize| {
         let arrays = store.bucket_arrays(number).unwrap_or_default();
-        Obj::list(arrays.into_iter().map(|a| Obj::list([Obj::from(a.name), Obj::from(a.locks)])))
+        Obj::list(
+            arrays
+                .into_iter()
+                .map(|a| Obj::list([Obj::from(a.name), Obj::from(a.locks)])),
+        )
     };
     match number {
         None => Ok(Obj::list((0..store.bucket_count()).map(list))),

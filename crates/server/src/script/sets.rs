@@ -69,7 +69,9 @@ impl SetTable {
     pub fn list(&self) -> Vec<(String, SetRef)> {
         let mut all: Vec<_> = self.sets.iter().collect();
         all.sort_by_key(|(id, _)| **id);
-        all.into_iter().map(|(id, s)| (format!("d{id}"), Rc::clone(s))).collect()
+        all.into_iter()
+            .map(|(id, s)| (format!("d{id}"), Rc::clone(s)))
+            .collect()
     }
 
     pub fn len(&self) -> usize {
@@ -82,7 +84,9 @@ impl SetTable {
 }
 
 fn number(handle: &str) -> Option<u64> {
-    let digits = handle.strip_prefix('d').or_else(|| handle.strip_prefix('t'))?;
+    let digits = handle
+        .strip_prefix('d')
+        .or_else(|| handle.strip_prefix('t'))?;
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
@@ -105,6 +109,10 @@ mod tests {
         assert_eq!(t.create(Set::new("e")), "d2");
         let again = t.get("d2").expect("it was just made");
         assert_eq!(t.enter(&again), "d2");
-        assert!(t.get("d").is_none() && t.get("x1").is_none() && t.get("d99999999999999999999").is_none());
+        assert!(
+            t.get("d").is_none()
+                && t.get("x1").is_none()
+                && t.get("d99999999999999999999").is_none()
+        );
     }
 }
