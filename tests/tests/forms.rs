@@ -149,3 +149,34 @@ fn what_is_registered_can_be_removed() {
     eval("ns_unregister_op -allconstraints GET /r");
     assert_eq!(server.get("/r").status, 404);
 }
+
+#[test]
+fn limits_refuse_what_is_too_much() {
+    let server = Server::builder()
+        .append("ns_section ns/limits {ns_param slow Slow}\nns_section ns/limit/slow {ns_param maxrun 1; ns_param maxwait 0}\nns_section ns/server/default/limits {ns_param slow {POST /slow}}")
+        .param("ns/server/default", "minthreads", "3")
+        .library(
+            "l.tcl",
+            "ns_limits_set -maxupload 10 small
+            ns_limits_register small POST /small
+            ns_register_proc POST /small {ns_return 200 text/plain ok}
+            ns_register_proc POST /slow {nsv_set slow started 1; ns_sema wait [nsv_get slow go]; ns_return 200 text/plain ok}
+            nsv_set slow go [ns_sema create 0]",
+        )
+        .start();
+    assert_eq!(server.post("/small", "text/plain", "0123456789").status, 200);
+    assert_eq!(server.post("/small", "text/plain", "0123456789a").status, 413);
+    let mut first = server.connect();
+    first.send("POST /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    testkit::wait::until(std::time::Duration::from_secs(10), || {
+        (server.eval("nsv_exists slow started").ok()? == "1").then_some(())
+    })
+    .expect("the first request runs");
+    assert_eq!(server.post("/slow", "text/plain", "").status, 503);
+    server.eval("ns_sema release [nsv_get slow go]").expect("no error");
+    assert_eq!(first.response_to("POST").status, 200);
+    testkit::wait::until(std::time::Duration::from_secs(10), || {
+        (server.eval("dict get [ns_limits_get slow] nrunning").ok()? == "0").then_some(())
+    })
+    .expect("the count goes down");
+}

@@ -31,6 +31,7 @@ mod jwt;
 pub mod kinds;
 mod privacy;
 mod later;
+mod limits;
 mod log;
 mod net;
 mod nsv;
@@ -87,6 +88,7 @@ pub fn scripting() -> Scripting {
             keyl::TABLE,
             json::TABLE,
             jwt::TABLE,
+            limits::TABLE,
             log::TABLE,
             log::ASYNCFILE,
             net::TABLE,
@@ -119,9 +121,9 @@ pub fn scripting() -> Scripting {
             ("life.tcl", include_str!("tcl/life.tcl")),
         ],
         config_library: vec![],
-        specs: vec![adp::AdpSettings::spec],
+        specs: vec![limits::LimitSettings::spec, adp::AdpSettings::spec],
         on_interp: vec![adp::install],
-        on_server: vec![paths::on_server, register::on_server, adp::map_pages],
+        on_server: vec![limits::on_server, paths::on_server, register::on_server, adp::map_pages],
         on_cleanup: vec![adp::cleanup, cache::end_transactions],
         notice: Some(adp::render_notice),
     };

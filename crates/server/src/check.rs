@@ -22,6 +22,8 @@ const FREE: [&str; 12] = [
     "ns/environment",
     "ns/db/drivers",
     "ns/db/pools",
+    "ns/limits",
+    "ns/server/*/limits",
     "ns/db/driver/*",
     "ns/server/*/pools",
     "ns/server/*/modules",

@@ -10,6 +10,7 @@ use parking_lot::RwLock;
 
 use crate::driver::DriverEntry;
 use crate::fastpath::FileAnswer;
+use crate::limits::Excess;
 use crate::process::Phase;
 use crate::request::{Record, Target, Walk};
 use crate::script::{Conn, ScriptHandler};
@@ -178,6 +179,16 @@ pub fn overrun(walk: Walk) {
     let seconds = walk.pool.settings.retryafter.as_secs().max(1);
     response.head.headers.put("retry-after", seconds.to_string());
     response.close = Some(walk.server.process().phase() == Phase::Stopping);
+    deliver(walk, response);
+}
+
+/// The limit for the URL is reached: 503 or 413.
+pub fn excess(walk: Walk, excess: Excess) {
+    if excess == Excess::TooMany {
+        return overrun(walk);
+    }
+    let text = "The request is larger than is accepted here.";
+    let response = crate::reply::notice_response(&walk.server, &walk.driver, 413, text);
     deliver(walk, response);
 }
 

@@ -12,6 +12,7 @@ pub mod filter;
 pub mod hooks;
 pub mod identity;
 pub mod life;
+pub mod limits;
 mod logging;
 pub mod module;
 pub mod pool;

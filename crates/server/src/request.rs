@@ -24,6 +24,8 @@ pub struct Walk {
     pub target: Target,
     pub handler: Option<Arc<Handler>>,
     pub stamps: Stamps,
+    /// Counts the request towards a limit.
+    pub counted: Option<crate::limits::Counted>,
 }
 
 /// The request target, taken apart.
@@ -139,7 +141,13 @@ pub fn arrive(driver: &Arc<DriverEntry>, exchange: Exchange) {
     let pool = pool.unwrap_or_else(|| Arc::clone(server.default_pool()));
     let guarded = server.filters.concern(method, &target.path, &context) || server.has_authorities();
     let stamps = Stamps::new(&request.times);
-    let mut walk = Walk { request, reply, server, pool, driver: Arc::clone(driver), target, handler, stamps };
+    let counted = crate::limits::count(&server, method, &target.path, request.body.len(), &context);
+    let excess = counted.as_ref().err().copied();
+    let counted = counted.unwrap_or_default();
+    let mut walk = Walk { request, reply, server, pool, driver: Arc::clone(driver), target, handler, stamps, counted };
+    if let Some(excess) = excess {
+        return dispatch::excess(walk, excess);
+    }
 
     if !guarded {
         walk = match dispatch::answer_here(walk) {
@@ -157,6 +165,9 @@ pub fn arrive(driver: &Arc<DriverEntry>, exchange: Exchange) {
 /// Stations 5 to 8, on a connection thread: filters, authorization, handler, response, traces, log.
 pub fn run(mut walk: Walk, runner: &mut Runner) {
     walk.stamps.dequeue = Instant::now();
+    if let Some(counted) = &walk.counted {
+        counted.runs();
+    }
     let conn = runner.begin(walk);
     let walked = catch_unwind(AssertUnwindSafe(|| stations(runner, &conn)));
     if walked.is_err() {

@@ -51,7 +51,7 @@ fn request(id: u64, peer: &str, state: &str, method: &str, url: &str, since: Dur
 
 pub fn authorities(selected: &Selected) -> Vec<Obj> {
     let found = selected.server.extensions.find::<Authorities>();
-    found.map(|a| vec![Obj::from("ns:auth"); a.0.read().len()]).unwrap_or_default()
+    found.map(|a| a.0.read().iter().map(|one| Obj::from(one.describe())).collect()).unwrap_or_default()
 }
 
 /// # Errors
@@ -78,7 +78,10 @@ pub fn filters(server: &VirtualServer) -> Vec<Obj> {
 }
 
 fn filter(f: &Filter) -> Obj {
-    let mut words = vec![Obj::from(f.stage.name()), Obj::from(&f.method), Obj::from(&f.url)];
+    let mut words = vec![Obj::from(&f.method), Obj::from(&f.url), Obj::from(f.stage.name())];
+    if !f.constraints.is_empty() {
+        words.push(Obj::list(f.constraints.pairs().flat_map(|(k, v)| [Obj::from(k), Obj::from(v)])));
+    }
     words.extend(list_words(&f.action.describe()));
     Obj::list(words)
 }
@@ -174,7 +177,10 @@ pub fn realm(selected: &Selected, new: Option<String>) -> String {
 
 pub fn handlers(server: &VirtualServer) -> Vec<Obj> {
     let row = |m: &Listed<Arc<::server::dispatch::Handler>>| {
-        let mut words = vec![Obj::from(&m.key), Obj::from(mapped_url(m)), Obj::from(m.kind())];
+        let mut words = vec![Obj::from(&m.key), Obj::from(&m.path), Obj::from(&m.pattern), Obj::from(m.kind())];
+        if !m.constraints.is_empty() {
+            words.push(Obj::list(m.constraints.pairs().flat_map(|(k, v)| [Obj::from(k), Obj::from(v)])));
+        }
         words.extend(list_words(&m.data.describe()));
         Obj::list(words)
     };
@@ -183,7 +189,7 @@ pub fn handlers(server: &VirtualServer) -> Vec<Obj> {
 
 pub fn url_to_file(server: &VirtualServer) -> Vec<Obj> {
     let row = |m: &Listed<Arc<UrlToFile>>| {
-        let mut words = vec![Obj::from(mapped_url(m)), Obj::from(m.kind())];
+        let mut words = vec![Obj::from(&m.path), Obj::from(&m.pattern), Obj::from(m.kind())];
         match &*m.data {
             UrlToFile::Default => words.push(Obj::from("ns:fastpath")),
             UrlToFile::Script(script) => words.extend(list_words(&script.describe())),

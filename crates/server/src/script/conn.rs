@@ -105,11 +105,13 @@ pub struct Conn {
     /// Bytes of the response already written, for the access log, set by the network when all is sent.
     local: RefCell<HashMap<TypeId, Rc<dyn Any>>>,
     content: RefCell<Option<Bytes>>,
+    /// Counts the request towards a limit for as long as it lives.
+    _counted: Option<crate::limits::Counted>,
 }
 
 impl Conn {
     pub(crate) fn new(walk: Walk) -> Rc<Conn> {
-        let Walk { mut request, reply, server, pool, driver, target, stamps, .. } = walk;
+        let Walk { mut request, reply, server, pool, driver, target, stamps, counted, .. } = walk;
         let headers = std::mem::replace(&mut request.head.headers, Set::unnamed());
         let method = request.head.method.clone();
         let mut output = Set::new_nocase("outputheaders");
@@ -145,6 +147,7 @@ impl Conn {
             temporary_files: RefCell::default(),
             local: RefCell::default(),
             content: RefCell::default(),
+            _counted: counted,
             request,
             server,
             pool,
