@@ -5,8 +5,13 @@ use testkit::Server;
 fn multipart(parts: &[(&str, Option<&str>, &[u8])]) -> Vec<u8> {
     let mut body = Vec::new();
     for (name, file, content) in parts {
-        let file = file.map(|f| format!("; filename=\"{f}\"")).unwrap_or_default();
-        body.extend_from_slice(format!("--XbX\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\n\r\n").as_bytes());
+        let file = file
+            .map(|f| format!("; filename=\"{f}\""))
+            .unwrap_or_default();
+        body.extend_from_slice(
+            format!("--XbX\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\n\r\n")
+                .as_bytes(),
+        );
         body.extend_from_slice(content);
         body.extend_from_slice(b"\r\n");
     }
@@ -20,12 +25,27 @@ const URLENCODED: &str = "application/x-www-form-urlencoded";
 #[test]
 fn fields_come_from_body_and_query() {
     let server = Server::builder()
-        .library("f.tcl", "ns_register_proc POST /f { ns_return 200 text/plain [ns_set array [ns_getform]] }")
+        .library(
+            "f.tcl",
+            "ns_register_proc POST /f { ns_return 200 text/plain [ns_set array [ns_getform]] }",
+        )
         .param("ns/server/default", "formfallbackcharset", "iso8859-1")
         .start();
-    assert_eq!(server.post("/f?q=1", URLENCODED, "a=x+y&b=%C3%A9").text(), "a {x y} b é q 1");
+    assert_eq!(
+        server.post("/f?q=1", URLENCODED, "a=x+y&b=%C3%A9").text(),
+        "a {x y} b é q 1"
+    );
     assert_eq!(server.post("/f", URLENCODED, "a=%E9").text(), "a é");
-    assert_eq!(server.post("/f", "APPLICATION/X-WWW-FORM-URLENCODED; charset=iso-8859-1", "a=%E9").text(), "a é");
+    assert_eq!(
+        server
+            .post(
+                "/f",
+                "APPLICATION/X-WWW-FORM-URLENCODED; charset=iso-8859-1",
+                "a=%E9"
+            )
+            .text(),
+        "a é"
+    );
     assert_eq!(server.post("/f?q=1", "text/plain", "a=1").text(), "q 1");
     let body = multipart(&[("a", None, b"1"), ("l", None, b"\xe9")]);
     assert_eq!(server.post("/f?q=1", MULTIPART, body).text(), "a 1 l é q 1");
@@ -34,7 +54,10 @@ fn fields_come_from_body_and_query() {
 #[test]
 fn text_that_is_none_is_the_clients_fault() {
     let server = Server::builder()
-        .library("f.tcl", "ns_register_proc GET /f { ns_return 200 text/plain [ns_queryget a] }")
+        .library(
+            "f.tcl",
+            "ns_register_proc GET /f { ns_return 200 text/plain [ns_queryget a] }",
+        )
         .start();
     assert_eq!(server.get("/f?a=%E9").status, 400);
     assert_eq!(server.get("/f?a=%C3%A9").text(), "é");
@@ -50,7 +73,9 @@ fn files_last_as_long_as_the_request() {
         close $channel
     }
     ns_register_proc GET /gone { ns_return 200 text/plain [file exists [nsv_get up file]] }";
-    let content: Vec<u8> = (0..200_000_u32).map(|n| n.to_le_bytes()[(n % 3) as usize]).collect();
+    let content: Vec<u8> = (0..200_000_u32)
+        .map(|n| n.to_le_bytes()[(n % 3) as usize])
+        .collect();
     for limit in ["0", "1000"] {
         let server = Server::builder()
             .library("f.tcl", script)
@@ -74,10 +99,19 @@ fn cookies_go_there_and_back() {
             ns_register_proc GET /bad { ns_return 200 text/plain [catch {ns_setcookie \"a\\r\\nX: y\" v}][catch {ns_setcookie -domain {d; x} c v}] }",
         )
         .start();
-    let line = server.get("/set").header("set-cookie").expect("a cookie").to_owned();
-    assert_eq!(line, "c=\"a%20b%3b%c3%a9\"; Max-Age=60; Path=/; Secure; HttpOnly; SameSite=Strict");
+    let line = server
+        .get("/set")
+        .header("set-cookie")
+        .expect("a cookie")
+        .to_owned();
+    assert_eq!(
+        line,
+        "c=\"a%20b%3b%c3%a9\"; Max-Age=60; Path=/; Secure; HttpOnly; SameSite=Strict"
+    );
     let pair = line.split(';').next().expect("name and value");
-    let answer = server.raw(format!("GET /get HTTP/1.0\r\nHost: localhost\r\nCookie: {pair}\r\n\r\n"));
+    let answer = server.raw(format!(
+        "GET /get HTTP/1.0\r\nHost: localhost\r\nCookie: {pair}\r\n\r\n"
+    ));
     assert!(String::from_utf8_lossy(&answer).ends_with("a b;é"));
     assert_eq!(server.get("/bad").text(), "11");
 }
@@ -99,10 +133,17 @@ fn authorities_decide_before_handlers() {
         .page("private.html", "not private")
         .start();
     let answer = server.get("/private/x");
-    assert_eq!((answer.status, answer.header("www-authenticate")), (401, Some("Basic realm=\"default\"")));
-    let answer = server.raw("GET /private HTTP/1.0\r\nHost: localhost\r\nAuthorization: Basic YW5uOng=\r\n\r\n");
+    assert_eq!(
+        (answer.status, answer.header("www-authenticate")),
+        (401, Some("Basic realm=\"default\""))
+    );
+    let answer = server
+        .raw("GET /private HTTP/1.0\r\nHost: localhost\r\nAuthorization: Basic YW5uOng=\r\n\r\n");
     assert!(String::from_utf8_lossy(&answer).ends_with("ann"));
-    assert_eq!(server.get("/judge").text(), "authority mine code UNAUTHORIZED");
+    assert_eq!(
+        server.get("/judge").text(),
+        "authority mine code UNAUTHORIZED"
+    );
     assert_eq!(server.get("/private.html").status, 401);
 }
 
@@ -114,11 +155,18 @@ fn every_host_has_its_pages() {
         .param("ns/server/default/vhost", "hosthashlevel", "2")
         .file("hosts/e/x/example.org/pages/index.html", "example")
         .page("index.html", "default")
-        .library("v.tcl", "ns_register_proc GET /where { ns_return 200 text/plain [ns_pagepath a] }")
+        .library(
+            "v.tcl",
+            "ns_register_proc GET /where { ns_return 200 text/plain [ns_pagepath a] }",
+        )
         .start();
     let ask = |host: &str, path: &str| {
         let answer = server.raw(format!("GET {path} HTTP/1.0\r\nHost: {host}\r\n\r\n"));
-        String::from_utf8_lossy(&answer).rsplit("\r\n\r\n").next().unwrap_or_default().to_owned()
+        String::from_utf8_lossy(&answer)
+            .rsplit("\r\n\r\n")
+            .next()
+            .unwrap_or_default()
+            .to_owned()
     };
     assert_eq!(ask("www.Example.org:99", "/"), "example");
     assert!(ask("example.org", "/where").ends_with("/hosts/e/x/example.org/pages/a"));
@@ -164,16 +212,26 @@ fn limits_refuse_what_is_too_much() {
             nsv_set slow go [ns_sema create 0]",
         )
         .start();
-    assert_eq!(server.post("/small", "text/plain", "0123456789").status, 200);
-    assert_eq!(server.post("/small", "text/plain", "0123456789a").status, 413);
+    assert_eq!(
+        server.post("/small", "text/plain", "0123456789").status,
+        200
+    );
+    assert_eq!(
+        server.post("/small", "text/plain", "0123456789a").status,
+        413
+    );
     let mut first = server.connect();
-    first.send("POST /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    first.send(
+        "POST /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+    );
     testkit::wait::until(std::time::Duration::from_secs(10), || {
         (server.eval("nsv_exists slow started").ok()? == "1").then_some(())
     })
     .expect("the first request runs");
     assert_eq!(server.post("/slow", "text/plain", "").status, 503);
-    server.eval("ns_sema release [nsv_get slow go]").expect("no error");
+    server
+        .eval("ns_sema release [nsv_get slow go]")
+        .expect("no error");
     assert_eq!(first.response_to("POST").status, 200);
     testkit::wait::until(std::time::Duration::from_secs(10), || {
         (server.eval("dict get [ns_limits_get slow] nrunning").ok()? == "0").then_some(())

@@ -3,7 +3,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ::server::authority::{Authorities, Authority, Decision, Opinion, Question, UserAuthorities, judge};
+use ::server::authority::{
+    Authorities, Authority, Decision, Opinion, Question, UserAuthorities, judge,
+};
 use synopsis::{Call, Rest, choice, commands};
 use tcl::{Interp, Obj, Outcome, TclError};
 
@@ -44,7 +46,13 @@ choice! {
     pub enum About { Request = "request", User = "user" }
 }
 
-fn register(call: &Call<'_>, authority: Option<String>, first: bool, about: About, callback: Callback) {
+fn register(
+    call: &Call<'_>,
+    authority: Option<String>,
+    first: bool,
+    about: About,
+    callback: Callback,
+) {
     let server = Arc::clone(context(call).server());
     let name = authority.unwrap_or_else(|| callback.script().to_owned());
     let judge: Arc<dyn Authority> = Arc::new(Script { name, callback });
@@ -69,12 +77,26 @@ fn request(
 ) -> Outcome {
     let peer = match ipaddr {
         Some(text) => {
-            text.parse::<std::net::IpAddr>().map_err(|_| tcl::error(format!("invalid IP address: '{text}'")))?;
+            text.parse::<std::net::IpAddr>()
+                .map_err(|_| tcl::error(format!("invalid IP address: '{text}'")))?;
             text
         }
-        None => context(call).conn().map(|c| c.request.peer.ip().to_string()).unwrap_or_default(),
+        None => context(call)
+            .conn()
+            .map(|c| c.request.peer.ip().to_string())
+            .unwrap_or_default(),
     };
-    answer(call, dict, &Question::Request { method, url, user, password, peer: &peer })
+    answer(
+        call,
+        dict,
+        &Question::Request {
+            method,
+            url,
+            user,
+            password,
+            peer: &peer,
+        },
+    )
 }
 
 fn answer(call: &Call<'_>, dict: bool, question: &Question<'_>) -> Outcome {
@@ -83,7 +105,9 @@ fn answer(call: &Call<'_>, dict: bool, question: &Question<'_>) -> Outcome {
     if !dict {
         return Ok(Obj::from(decision.word()));
     }
-    Ok(Obj::list(["authority", &authority, "code", decision.word()].map(Obj::from)))
+    Ok(Obj::list(
+        ["authority", &authority, "code", decision.word()].map(Obj::from),
+    ))
 }
 
 /// A script that judges. What it returns is its opinion, and the next one is asked; `return -code break` and `continue`
@@ -105,9 +129,15 @@ impl Authority for Script {
 
     fn judge(&self, interp: &Interp, question: &Question<'_>) -> Outcome<Opinion> {
         let script = match *question {
-            Question::Request { method, url, user, password, peer } => {
-                self.callback.script_with(&[method, url, user, password, peer])
-            }
+            Question::Request {
+                method,
+                url,
+                user,
+                password,
+                peer,
+            } => self
+                .callback
+                .script_with(&[method, url, user, password, peer]),
             Question::User { user, password } => self.callback.script_with(&[user, password]),
         };
         let lambda = interp.data::<Ending>().unwrap_or_else(|| {
@@ -115,13 +145,19 @@ impl Authority for Script {
             interp.set_data(Rc::clone(&fresh));
             fresh
         });
-        let ended = interp.call_global(&[Obj::from("::apply"), lambda.0.clone(), Obj::from(script)])?.elements()?;
-        let [code, result, options] = ended.as_slice() else { return Err(tcl::error("no outcome")) };
+        let ended = interp
+            .call_global(&[Obj::from("::apply"), lambda.0.clone(), Obj::from(script)])?
+            .elements()?;
+        let [code, result, options] = ended.as_slice() else {
+            return Err(tcl::error("no outcome"));
+        };
         let is_final = match code.int()? {
             0 | 2 => false,
             3 | 4 => true,
             _ => {
-                let info = options.dict_get("-errorinfo")?.map_or_else(|| result.text(), |i| i.text());
+                let info = options
+                    .dict_get("-errorinfo")?
+                    .map_or_else(|| result.text(), |i| i.text());
                 return Err(TclError::new(info).into());
             }
         };

@@ -32,8 +32,14 @@ impl Callback {
         let script = script.into();
         let plain = !script.is_empty()
             && !script.starts_with('#')
-            && script.chars().all(|c| c.is_ascii_alphanumeric() || "_:-./@+".contains(c));
-        Callback(Arc::new(Parts { script, args: args.iter().map(Obj::text).collect(), plain }))
+            && script
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "_:-./@+".contains(c));
+        Callback(Arc::new(Parts {
+            script,
+            args: args.iter().map(Obj::text).collect(),
+            plain,
+        }))
     }
 
     /// The script without its arguments.
@@ -59,7 +65,11 @@ impl Callback {
     /// What the script ends with; `return` is one of the ways.
     pub fn call(&self, interp: &Interp, before: &[&str], after: &[&str]) -> Outcome {
         let parts = &*self.0;
-        let args = before.iter().copied().chain(parts.args.iter().map(String::as_str)).chain(after.iter().copied());
+        let args = before
+            .iter()
+            .copied()
+            .chain(parts.args.iter().map(String::as_str))
+            .chain(after.iter().copied());
         if parts.plain {
             let mut words = vec![Obj::from(&parts.script)];
             words.extend(args.map(Obj::from));
@@ -75,7 +85,13 @@ impl Callback {
     /// The script as [`call`](Self::call) evaluates it.
     pub fn script_with(&self, before: &[&str]) -> String {
         let parts = &*self.0;
-        join(&parts.script, before.iter().copied().chain(parts.args.iter().map(String::as_str)))
+        join(
+            &parts.script,
+            before
+                .iter()
+                .copied()
+                .chain(parts.args.iter().map(String::as_str)),
+        )
     }
 
     /// As [`call`](Self::call), where the end is that of a procedure: `return` is a normal one and its value the

@@ -78,14 +78,19 @@ fn set(call: &Call<'_>, cookie: &SetCookie<'_>, replace: bool) -> Outcome<()> {
 fn get(call: &Call<'_>, name: &str, default: Option<Obj>, all: bool, include_set: bool) -> Outcome {
     let conn = conn(call)?;
     if all && include_set {
-        return Err(tcl::error("invalid combination of flags -include_set_cookies and -all"));
+        return Err(tcl::error(
+            "invalid combination of flags -include_set_cookies and -all",
+        ));
     }
     if include_set {
         if let Some(value) = cookie::find_set(&conn.output.borrow(), name) {
             return Ok(Obj::from(value));
         }
     }
-    let fallback = conn.server.form_fallback_charset().and_then(|c| http::charset::Charset::for_name(&c));
+    let fallback = conn
+        .server
+        .form_fallback_charset()
+        .and_then(|c| http::charset::Charset::for_name(&c));
     let headers = conn.headers.borrow();
     let mut found = cookie::find(&headers, name, fallback);
     if all {
@@ -99,5 +104,7 @@ fn get(call: &Call<'_>, name: &str, default: Option<Obj>, all: bool, include_set
 
 fn unix_now() -> i64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.ok().and_then(|d| i64::try_from(d.as_secs()).ok()).unwrap_or(0)
+    now.ok()
+        .and_then(|d| i64::try_from(d.as_secs()).ok())
+        .unwrap_or(0)
 }

@@ -121,10 +121,20 @@ pub fn on_server(server: &Arc<VirtualServer>) -> Result<(), String> {
     let process = server.process();
     let config = process.config.read();
     let limits: Arc<Limits> = process.extensions.get();
-    for name in config.section("ns/limits").into_iter().flat_map(|s| s.params.iter()).map(|p| &p.key) {
+    for name in config
+        .section("ns/limits")
+        .into_iter()
+        .flat_map(|s| s.params.iter())
+        .map(|p| &p.key)
+    {
         let section = config.section_or_empty(&format!("ns/limit/{name}"));
         let read = LimitSettings::read(&section);
-        let settings = read.map_err(|p| p.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+        let settings = read.map_err(|p| {
+            p.iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join("\n")
+        })?;
         let limit = limits.get_or_make(name);
         for (value, to) in [
             (settings.maxrun, &limit.max_run),
@@ -135,13 +145,29 @@ pub fn on_server(server: &Arc<VirtualServer>) -> Result<(), String> {
             to.store(u64::try_from(value.get()).unwrap_or(0), Ordering::Relaxed);
         }
     }
-    for p in config.section(&server.section("limits")).into_iter().flat_map(|s| s.params.iter()) {
-        let words = tcl::list_parse(&p.value).map_err(|e| format!("{}: {}", p.place, e.message()))?;
+    for p in config
+        .section(&server.section("limits"))
+        .into_iter()
+        .flat_map(|s| s.params.iter())
+    {
+        let words =
+            tcl::list_parse(&p.value).map_err(|e| format!("{}: {}", p.place, e.message()))?;
         let [method, url] = words.as_slice() else {
-            return Err(format!("{}: invalid mapping \"{}\": must be METHOD URL", p.place, p.value));
+            return Err(format!(
+                "{}: invalid mapping \"{}\": must be METHOD URL",
+                p.place, p.value
+            ));
         };
-        let limit = limits.find(&p.key).ok_or_else(|| format!("{}: no such limits: {}", p.place, p.key))?;
-        server.extensions.get::<Registered>().0.set(method, url, false, Constraints::default(), limit);
+        let limit = limits
+            .find(&p.key)
+            .ok_or_else(|| format!("{}: no such limits: {}", p.place, p.key))?;
+        server.extensions.get::<Registered>().0.set(
+            method,
+            url,
+            false,
+            Constraints::default(),
+            limit,
+        );
     }
     Ok(())
 }
@@ -151,5 +177,7 @@ fn all(call: &Call<'_>) -> Arc<Limits> {
 }
 
 fn find(call: &Call<'_>, name: &str) -> Outcome<Arc<Limit>> {
-    all(call).find(name).ok_or_else(|| tcl::error(format!("no such limits: {name}")))
+    all(call)
+        .find(name)
+        .ok_or_else(|| tcl::error(format!("no such limits: {name}")))
 }

@@ -55,7 +55,12 @@ impl ScriptAnswer for Answer {
 /// # Errors
 /// None; the type is that of the hook.
 pub fn on_server(server: &Arc<VirtualServer>) -> Result<(), String> {
-    if let Some(script) = server.settings.serverrootproc.as_ref().filter(|s| !s.is_empty()) {
+    if let Some(script) = server
+        .settings
+        .serverrootproc
+        .as_ref()
+        .filter(|s| !s.is_empty())
+    {
         let answer = Answer(Callback::new(script.clone(), &[]));
         *server.extensions.get::<Scripts>().root.write() = Some(Arc::new(answer));
     }

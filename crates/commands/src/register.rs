@@ -109,7 +109,9 @@ impl FromObj for ConstraintsArg {
 
     fn from_obj(_: &Call<'_>, _: Label, value: &Obj) -> Result<Self, Exit> {
         let words: Vec<String> = value.elements()?.iter().map(Obj::text).collect();
-        Constraints::parse(&words, &value.text()).map(ConstraintsArg).map_err(tcl::error)
+        Constraints::parse(&words, &value.text())
+            .map(ConstraintsArg)
+            .map_err(tcl::error)
     }
 }
 
@@ -121,7 +123,13 @@ pub fn on_server(server: &Arc<VirtualServer>) -> Result<(), String> {
     if server.settings.enabletclpages {
         for method in ["GET", "HEAD", "POST"] {
             let page = Handler::Script(Arc::new(TclPage { file: None }));
-            server.routes.set(method, "/*.tcl", false, Constraints::default(), Arc::new(page));
+            server.routes.set(
+                method,
+                "/*.tcl",
+                false,
+                Constraints::default(),
+                Arc::new(page),
+            );
         }
     }
     Ok(())
@@ -136,7 +144,14 @@ pub fn handler(
     constraints: Option<ConstraintsArg>,
     handler: impl ScriptHandler + 'static,
 ) {
-    route(call, method, url, noinherit, constraints, Handler::Script(Arc::new(handler)));
+    route(
+        call,
+        method,
+        url,
+        noinherit,
+        constraints,
+        Handler::Script(Arc::new(handler)),
+    );
 }
 
 fn route(
@@ -148,7 +163,10 @@ fn route(
     handler: Handler,
 ) {
     let constraints = constraints.map(|c| c.0).unwrap_or_default();
-    context(call).server().routes.set(method, url, noinherit, constraints, Arc::new(handler));
+    context(call)
+        .server()
+        .routes
+        .set(method, url, noinherit, constraints, Arc::new(handler));
 }
 
 fn filter(
@@ -161,13 +179,34 @@ fn filter(
     action: Arc<dyn ScriptFilter>,
 ) {
     let constraints = constraints.map(|c| c.0).unwrap_or_default();
-    context(call).server().filters.add(Filter { stage: when.into(), method, url, constraints, action }, first);
+    context(call).server().filters.add(
+        Filter {
+            stage: when.into(),
+            method,
+            url,
+            constraints,
+            action,
+        },
+        first,
+    );
 }
 
-fn trace(call: &Call<'_>, method: String, url: String, constraints: Option<ConstraintsArg>, callback: Callback) {
+fn trace(
+    call: &Call<'_>,
+    method: String,
+    url: String,
+    constraints: Option<ConstraintsArg>,
+    callback: Callback,
+) {
     let constraints = constraints.map(|c| c.0).unwrap_or_default();
     let action = Arc::new(TclTrace(callback));
-    context(call).server().filters.add_trace(Filter { stage: Stage::Trace, method, url, constraints, action });
+    context(call).server().filters.add_trace(Filter {
+        stage: Stage::Trace,
+        method,
+        url,
+        constraints,
+        action,
+    });
 }
 
 fn unregister(call: &Call<'_>, server: Option<ServerArg>, method: &str, url: &str, what: Unset) {
@@ -176,7 +215,13 @@ fn unregister(call: &Call<'_>, server: Option<ServerArg>, method: &str, url: &st
 
 fn url_to_file(call: &Call<'_>, url: &str, noinherit: bool, how: UrlToFile) {
     let server = Arc::clone(context(call).server());
-    server.url_to_file.set(URL_TO_FILE_KEY, url, noinherit, Constraints::default(), Arc::new(how));
+    server.url_to_file.set(
+        URL_TO_FILE_KEY,
+        url,
+        noinherit,
+        Constraints::default(),
+        Arc::new(how),
+    );
 }
 
 fn target(call: &Call<'_>, server: Option<ServerArg>) -> Arc<VirtualServer> {
@@ -223,7 +268,9 @@ struct TclFilter(Callback);
 
 impl ScriptFilter for TclFilter {
     fn run(&self, interp: &Interp, _: &Rc<Conn>, stage: Stage) -> Outcome<String> {
-        self.0.run(interp, &[stage.name()], &[]).map(|result| result.text())
+        self.0
+            .run(interp, &[stage.name()], &[])
+            .map(|result| result.text())
     }
 
     fn describe(&self) -> String {
@@ -280,7 +327,11 @@ impl ScriptUrlToFile for Below {
     fn translate(&self, _: &Interp, url: &str) -> Outcome<String> {
         let prefix = self.url.trim_end_matches('*').trim_end_matches('/');
         let below = url.strip_prefix(prefix).unwrap_or(url);
-        Ok(format!("{}/{}", self.base.trim_end_matches('/'), below.trim_start_matches('/')))
+        Ok(format!(
+            "{}/{}",
+            self.base.trim_end_matches('/'),
+            below.trim_start_matches('/')
+        ))
     }
 
     fn describe(&self) -> String {

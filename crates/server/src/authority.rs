@@ -60,7 +60,13 @@ pub struct Opinion {
 #[derive(Clone, Copy, Debug)]
 pub enum Question<'a> {
     /// May this user do this with this URL?
-    Request { method: &'a str, url: &'a str, user: &'a str, password: &'a str, peer: &'a str },
+    Request {
+        method: &'a str,
+        url: &'a str,
+        user: &'a str,
+        password: &'a str,
+        peer: &'a str,
+    },
     /// Is this the user's password?
     User { user: &'a str, password: &'a str },
 }
@@ -88,16 +94,29 @@ pub struct UserAuthorities(pub RwLock<Vec<Arc<dyn Authority>>>);
 
 /// Asks one after the other until somebody's decision is final. If nobody's is, the last one's counts; without anybody
 /// everything is allowed. Answers with the label of the last one asked.
-pub fn judge(interp: &Interp, server: &VirtualServer, question: &Question<'_>) -> (Decision, String) {
+pub fn judge(
+    interp: &Interp,
+    server: &VirtualServer,
+    question: &Question<'_>,
+) -> (Decision, String) {
     let chain = match question {
-        Question::Request { .. } => server.extensions.find::<Authorities>().map(|a| a.0.read().clone()),
-        Question::User { .. } => server.extensions.find::<UserAuthorities>().map(|a| a.0.read().clone()),
+        Question::Request { .. } => server
+            .extensions
+            .find::<Authorities>()
+            .map(|a| a.0.read().clone()),
+        Question::User { .. } => server
+            .extensions
+            .find::<UserAuthorities>()
+            .map(|a| a.0.read().clone()),
     };
     let mut answer = (Decision::Ok, String::new());
     for authority in chain.unwrap_or_default() {
         let opinion = authority.judge(interp, question).unwrap_or_else(|e| {
             crate::script::report(interp, &format!("authority {}", authority.name()), e);
-            Opinion { decision: Decision::Error, is_final: true }
+            Opinion {
+                decision: Decision::Error,
+                is_final: true,
+            }
         });
         answer = (opinion.decision, authority.name().to_owned());
         if opinion.is_final {
@@ -113,9 +132,18 @@ pub fn judge(interp: &Interp, server: &VirtualServer, question: &Question<'_>) -
 /// Those of the page that tells.
 pub fn authorize(interp: &Interp, conn: &Rc<Conn>) -> Outcome<Verdict> {
     let (user, password) = credentials(conn);
-    let (method, url, peer) = (conn.method.borrow().clone(), conn.url(), conn.request.peer.ip().to_string());
-    let question =
-        Question::Request { method: &method, url: &url, user: &user, password: &password, peer: &peer };
+    let (method, url, peer) = (
+        conn.method.borrow().clone(),
+        conn.url(),
+        conn.request.peer.ip().to_string(),
+    );
+    let question = Question::Request {
+        method: &method,
+        url: &url,
+        user: &user,
+        password: &password,
+        peer: &peer,
+    };
     let status = match judge(interp, &conn.server, &question).0 {
         Decision::Ok => return Ok(Verdict::Continue),
         Decision::FilterReturn => return Ok(Verdict::Stop),
@@ -136,7 +164,12 @@ pub fn authorize(interp: &Interp, conn: &Rc<Conn>) -> Outcome<Verdict> {
 pub fn demand_credentials(conn: &Conn) {
     let mut output = conn.output.borrow_mut();
     if output.ifind("www-authenticate").is_none() {
-        let realm = conn.server.realm.read().replace('\\', "\\\\").replace('"', "\\\"");
+        let realm = conn
+            .server
+            .realm
+            .read()
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"");
         output.put("www-authenticate", format!("Basic realm=\"{realm}\""));
     }
 }
@@ -161,5 +194,8 @@ pub fn authorization(conn: &Conn) -> SetRef {
 pub fn credentials(conn: &Conn) -> (String, String) {
     let set = authorization(conn);
     let set = set.borrow();
-    (set.iget("username").unwrap_or_default().to_owned(), set.iget("password").unwrap_or_default().to_owned())
+    (
+        set.iget("username").unwrap_or_default().to_owned(),
+        set.iget("password").unwrap_or_default().to_owned(),
+    )
 }

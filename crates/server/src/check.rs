@@ -13,7 +13,7 @@ use crate::settings::{
 };
 
 /// Sections in which every name is a parameter of the operator's own.
-const FREE: [&str; 12] = [
+const FREE: [&str; 14] = [
     "ns/servers",
     "ns/modules",
     "ns/mimetypes",

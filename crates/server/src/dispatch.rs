@@ -39,8 +39,13 @@ impl Handler {
 
 /// A handler without Tcl. Must not block.
 pub trait NativeHandler: Send + Sync {
-    fn answer(&self, server: &Arc<VirtualServer>, driver: &DriverEntry, head: &RequestHead, target: &Target)
-    -> Response;
+    fn answer(
+        &self,
+        server: &Arc<VirtualServer>,
+        driver: &DriverEntry,
+        head: &RequestHead,
+        target: &Target,
+    ) -> Response;
 
     fn describe(&self) -> String;
 }
@@ -69,10 +74,14 @@ pub fn address(
         return Err(Refusal::bad("more than one Host header field"));
     }
     let server = match &parsed.form {
-        http::target::Form::Absolute { scheme, .. } if !matches!(scheme.as_str(), "http" | "https") => {
+        http::target::Form::Absolute { scheme, .. }
+            if !matches!(scheme.as_str(), "http" | "https") =>
+        {
             return Err(Refusal::new(404, "there is nothing of this scheme here"));
         }
-        http::target::Form::Absolute { authority, .. } => driver.server_for(Some(&authority.text(None)), port),
+        http::target::Form::Absolute { authority, .. } => {
+            driver.server_for(Some(&authority.text(None)), port)
+        }
         _ => {
             if let Some(host) = host {
                 http::host::check(host).map_err(Refusal::bad)?;
@@ -83,12 +92,29 @@ pub fn address(
             driver.server_for(host, port)
         }
     };
-    let http::target::Target { form, path, segments, query, fragment, .. } = parsed;
+    let http::target::Target {
+        form,
+        path,
+        segments,
+        query,
+        fragment,
+        ..
+    } = parsed;
     let scheme = match form {
         http::target::Form::Absolute { scheme, .. } => Some(scheme),
         _ => None,
     };
-    Ok((server, Target { raw: head.target.clone(), path, segments, query, fragment, scheme }))
+    Ok((
+        server,
+        Target {
+            raw: head.target.clone(),
+            path,
+            segments,
+            query,
+            fragment,
+            scheme,
+        },
+    ))
 }
 
 /// Handlers of requests for other servers (`ns_register_proxy`), by method and scheme. An extension of the server.
@@ -97,9 +123,16 @@ pub struct Proxies(pub RwLock<HashMap<(String, String), Arc<Handler>>>);
 
 /// Who answers a request with an absolute target, where the server is configured as a proxy.
 pub fn proxy_of(server: &VirtualServer, method: &str, target: &Target) -> Option<Arc<Handler>> {
-    let scheme = target.scheme.as_ref().filter(|_| server.settings.enablehttpproxy)?;
+    let scheme = target
+        .scheme
+        .as_ref()
+        .filter(|_| server.settings.enablehttpproxy)?;
     let proxies = server.extensions.find::<Proxies>()?;
-    let found = proxies.0.read().get(&(method.to_owned(), scheme.clone())).cloned();
+    let found = proxies
+        .0
+        .read()
+        .get(&(method.to_owned(), scheme.clone()))
+        .cloned();
     found
 }
 
@@ -108,7 +141,10 @@ pub fn refuse(driver: &Arc<DriverEntry>, request: &net::Request, reply: Reply, r
     let server = driver.default_server();
     let response = refusal_response(&server, driver, refusal);
     let status = response.head.status;
-    let close = Response { close: Some(true), ..response };
+    let close = Response {
+        close: Some(true),
+        ..response
+    };
     reply.send(close);
     let record = Record {
         server: &server,
@@ -139,7 +175,11 @@ pub fn refuse(driver: &Arc<DriverEntry>, request: &net::Request, reply: Reply, r
 }
 
 /// The page of a refused request.
-pub fn refusal_response(server: &Arc<VirtualServer>, driver: &DriverEntry, refusal: &Refusal) -> Response {
+pub fn refusal_response(
+    server: &Arc<VirtualServer>,
+    driver: &DriverEntry,
+    refusal: &Refusal,
+) -> Response {
     let text = format!("<p>{}</p>", http::html::quote(&refusal.reason));
     crate::reply::notice_response(server, driver, refusal.status, &text)
 }
@@ -151,7 +191,9 @@ pub fn refusal_response(server: &Arc<VirtualServer>, driver: &DriverEntry, refus
 pub fn answer_here(walk: Walk) -> Result<(), Box<Walk>> {
     let response = match walk.handler.as_deref() {
         // RFC 9110 section 9.3.7: about the server as a whole there is nothing to tell.
-        None if walk.method() == "OPTIONS" && walk.url() == "*" => Response::new(http::ResponseHead::new(200), Content::Empty),
+        None if walk.method() == "OPTIONS" && walk.url() == "*" => {
+            Response::new(http::ResponseHead::new(200), Content::Empty)
+        }
         Some(Handler::Native(native)) => {
             native.answer(&walk.server, &walk.driver, &walk.request.head, &walk.target)
         }
@@ -159,7 +201,11 @@ pub fn answer_here(walk: Walk) -> Result<(), Box<Walk>> {
             let head = &walk.request.head;
             let now = crate::reply::unix_now();
             let target = &walk.target;
-            match walk.server.fastpath.respond(&head.method, &target.path, head, now) {
+            match walk
+                .server
+                .fastpath
+                .respond(&head.method, &target.path, head, now)
+            {
                 FileAnswer::Response(response) => response,
                 _ => return Err(Box::new(walk)),
             }
@@ -177,7 +223,10 @@ pub fn overrun(walk: Walk) {
     let text = "<p>The server is currently too busy to answer. Please try again later.</p>";
     let mut response = crate::reply::notice_response(&walk.server, &walk.driver, 503, text);
     let seconds = walk.pool.settings.retryafter.as_secs().max(1);
-    response.head.headers.put("retry-after", seconds.to_string());
+    response
+        .head
+        .headers
+        .put("retry-after", seconds.to_string());
     response.close = Some(walk.server.process().phase() == Phase::Stopping);
     deliver(walk, response);
 }
@@ -213,7 +262,15 @@ pub fn handler_of(conn: &Rc<Conn>) -> Result<Arc<Handler>, u16> {
 
 /// Sends a response that was made without an interpreter, and logs it.
 fn deliver(walk: Walk, mut response: Response) {
-    let Walk { request, reply, server, pool, driver, mut stamps, .. } = walk;
+    let Walk {
+        request,
+        reply,
+        server,
+        pool,
+        driver,
+        mut stamps,
+        ..
+    } = walk;
     crate::reply::dress(&mut response.head.headers, &server, &driver);
     stamps.ran = std::time::Instant::now();
     let status = response.head.status;
@@ -226,7 +283,11 @@ fn deliver(walk: Walk, mut response: Response) {
     };
     Stats::add(&server.stats.sent, length);
     // Copied only where somebody may look at it.
-    let output = if server.traces.read().is_empty() { shared::Set::unnamed() } else { response.head.headers.copy() };
+    let output = if server.traces.read().is_empty() {
+        shared::Set::unnamed()
+    } else {
+        response.head.headers.copy()
+    };
     let record = Record {
         server: &server,
         pool: &pool.name,

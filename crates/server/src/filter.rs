@@ -72,7 +72,12 @@ impl Filters {
     }
 
     /// The `ns_register_trace` procedures that concern a request.
-    pub fn matching_traces(&self, method: &str, url: &str, context: &dyn Context) -> Vec<Arc<Filter>> {
+    pub fn matching_traces(
+        &self,
+        method: &str,
+        url: &str,
+        context: &dyn Context,
+    ) -> Vec<Arc<Filter>> {
         Self::select(&self.traces, Stage::Trace, method, url, context)
     }
 
@@ -80,7 +85,8 @@ impl Filters {
     pub fn concern(&self, method: &str, url: &str, context: &dyn Context) -> bool {
         let any = |l: &RwLock<Arc<Vec<Arc<Filter>>>>| {
             let list = Arc::clone(&l.read());
-            list.iter().any(|f| f.concerns(f.stage, method, url, context))
+            list.iter()
+                .any(|f| f.concerns(f.stage, method, url, context))
         };
         any(&self.list) || any(&self.traces)
     }
@@ -113,6 +119,9 @@ impl Filters {
         context: &dyn Context,
     ) -> Vec<Arc<Filter>> {
         let list = Arc::clone(&from.read());
-        list.iter().filter(|f| f.concerns(stage, method, url, context)).cloned().collect()
+        list.iter()
+            .filter(|f| f.concerns(stage, method, url, context))
+            .cloned()
+            .collect()
     }
 }

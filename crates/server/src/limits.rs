@@ -106,15 +106,26 @@ pub fn count(
     body: u64,
     context: &dyn Context,
 ) -> Result<Option<Counted>, Excess> {
-    let Some(registered) = server.extensions.find::<Registered>() else { return Ok(None) };
-    let Some(limit) = registered.0.get(method, url, Some(context)) else { return Ok(None) };
+    let Some(registered) = server.extensions.find::<Registered>() else {
+        return Ok(None);
+    };
+    let Some(limit) = registered.0.get(method, url, Some(context)) else {
+        return Ok(None);
+    };
     if body > limit.max_upload.load(Ordering::Relaxed) {
         limit.overflowed.fetch_add(1, Ordering::Relaxed);
         return Err(Excess::TooLarge);
     }
-    let most = limit.max_run.load(Ordering::Relaxed).saturating_add(limit.max_wait.load(Ordering::Relaxed));
-    let before = limit.waiting.fetch_add(1, Ordering::Relaxed) + limit.running.load(Ordering::Relaxed);
-    let counted = Counted { limit, running: std::cell::Cell::new(false) };
+    let most = limit
+        .max_run
+        .load(Ordering::Relaxed)
+        .saturating_add(limit.max_wait.load(Ordering::Relaxed));
+    let before =
+        limit.waiting.fetch_add(1, Ordering::Relaxed) + limit.running.load(Ordering::Relaxed);
+    let counted = Counted {
+        limit,
+        running: std::cell::Cell::new(false),
+    };
     if before >= most {
         counted.limit.dropped.fetch_add(1, Ordering::Relaxed);
         return Err(Excess::TooMany);
@@ -134,7 +145,11 @@ impl Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        let counter = if self.running.get() { &self.limit.running } else { &self.limit.waiting };
+        let counter = if self.running.get() {
+            &self.limit.running
+        } else {
+            &self.limit.waiting
+        };
         counter.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -31,15 +31,26 @@ pub struct Scripts {
 
 /// Whether the place of pages depends on the host.
 pub fn by_host(server: &VirtualServer) -> bool {
-    server.vhost.enabled || server.extensions.find::<Scripts>().is_some_and(|s| s.root.read().is_some())
+    server.vhost.enabled
+        || server
+            .extensions
+            .find::<Scripts>()
+            .is_some_and(|s| s.root.read().is_some())
 }
 
 /// The root of a server, for a host.
 ///
 /// # Errors
 /// Those of the root script.
-pub fn server_root(interp: &Interp, server: &VirtualServer, host: Option<&str>) -> Outcome<PathBuf> {
-    let script = server.extensions.find::<Scripts>().and_then(|s| s.root.read().clone());
+pub fn server_root(
+    interp: &Interp,
+    server: &VirtualServer,
+    host: Option<&str>,
+) -> Outcome<PathBuf> {
+    let script = server
+        .extensions
+        .find::<Scripts>()
+        .and_then(|s| s.root.read().clone());
     if let Some(script) = script {
         let root = script.answer(interp, host.unwrap_or_default())?;
         if !root.is_empty() {
@@ -81,7 +92,11 @@ pub fn file_below(root: &Path, url: &str) -> PathBuf {
 /// # Errors
 /// Those of the script.
 pub fn location(interp: &Interp, conn: &Rc<Conn>) -> Outcome<String> {
-    let script = conn.server.extensions.find::<Scripts>().and_then(|s| s.location.read().clone());
+    let script = conn
+        .server
+        .extensions
+        .find::<Scripts>()
+        .and_then(|s| s.location.read().clone());
     if let Some(script) = script {
         let location = script.answer(interp, "")?;
         if !location.is_empty() {
@@ -121,8 +136,15 @@ fn host_name(host: &str, strip_port: bool, strip_www: bool) -> Option<String> {
         }
     }
     let host = host.trim_end_matches('.');
-    let host = if strip_www { host.strip_prefix("www.").unwrap_or(host) } else { host };
-    let one_directory = matches!(Path::new(host).components().collect::<Vec<_>>()[..], [Component::Normal(_)]);
+    let host = if strip_www {
+        host.strip_prefix("www.").unwrap_or(host)
+    } else {
+        host
+    };
+    let one_directory = matches!(
+        Path::new(host).components().collect::<Vec<_>>()[..],
+        [Component::Normal(_)]
+    );
     (one_directory && !host.contains(['/', '\\', '\0'])).then(|| host.to_owned())
 }
 
@@ -132,8 +154,14 @@ mod tests {
 
     #[test]
     fn hosts_become_names_of_directories_or_nothing() {
-        assert_eq!(host_name("WWW.Example.COM:8080", true, true).as_deref(), Some("example.com"));
-        assert_eq!(host_name("www.example.com:80", false, false).as_deref(), Some("www.example.com:80"));
+        assert_eq!(
+            host_name("WWW.Example.COM:8080", true, true).as_deref(),
+            Some("example.com")
+        );
+        assert_eq!(
+            host_name("www.example.com:80", false, false).as_deref(),
+            Some("www.example.com:80")
+        );
         assert_eq!(host_name("[::1]:80", true, true).as_deref(), Some("[::1]"));
         for bad in ["", "..", ".", "a/b", "/etc", "../x", "www."] {
             assert_eq!(host_name(bad, true, true), None, "{bad}");
@@ -143,8 +171,14 @@ mod tests {
     #[test]
     fn paths_stay_below_their_root() {
         let root = Path::new("/pages");
-        assert_eq!(file_below(root, "/../../etc/passwd"), Path::new("/pages/etc/passwd"));
-        assert_eq!(file_below(root, "/a//b/./c/../d"), Path::new("/pages/a/b/d"));
+        assert_eq!(
+            file_below(root, "/../../etc/passwd"),
+            Path::new("/pages/etc/passwd")
+        );
+        assert_eq!(
+            file_below(root, "/a//b/./c/../d"),
+            Path::new("/pages/a/b/d")
+        );
         assert_eq!(file_below(root, "/"), Path::new("/pages"));
     }
 }

@@ -56,7 +56,11 @@ fn set_charset(call: &Call<'_>, name: &str) -> Outcome {
     let Some(encoding) = charset::tcl_encoding(name) else {
         return Err(tcl::error(format!("no encoding for charset \"{name}\"")));
     };
-    let before = conn.url_charset.borrow().clone().unwrap_or_else(|| conn.server.url_charset());
+    let before = conn
+        .url_charset
+        .borrow()
+        .clone()
+        .unwrap_or_else(|| conn.server.url_charset());
     if Charset::for_name(&before) != Charset::for_name(name) {
         *conn.form.borrow_mut() = None;
     }
@@ -72,20 +76,29 @@ fn choose(call: &Call<'_>, preference: Option<Obj>) -> Outcome {
         None => {
             let configured = context.process.config.read();
             let list = configured.section("ns/parameters").and_then(|s| {
-                let found = s.params.iter().find(|p| p.key.eq_ignore_ascii_case("preferredcharsets"));
+                let found = s
+                    .params
+                    .iter()
+                    .find(|p| p.key.eq_ignore_ascii_case("preferredcharsets"));
                 found.map(|p| p.value.clone())
             });
             tcl::list_parse(list.as_deref().unwrap_or("utf-8 iso-8859-1"))?
         }
     };
-    let accepted: Vec<(String, f64)> = conn.header("accept-charset").unwrap_or_default().split(',').filter_map(weighted).collect();
+    let accepted: Vec<(String, f64)> = conn
+        .header("accept-charset")
+        .unwrap_or_default()
+        .split(',')
+        .filter_map(weighted)
+        .collect();
     let fallback = || conn.server.output_charset();
     if accepted.is_empty() {
         return Ok(Obj::from(wanted.first().cloned().unwrap_or_else(fallback)));
     }
     let quality = |name: &str| {
         let own = accepted.iter().find(|(n, _)| n.eq_ignore_ascii_case(name));
-        own.or_else(|| accepted.iter().find(|(n, _)| n == "*")).map_or(0.0, |(_, q)| *q)
+        own.or_else(|| accepted.iter().find(|(n, _)| n == "*"))
+            .map_or(0.0, |(_, q)| *q)
     };
     let mut best: Option<(&String, f64)> = None;
     for name in &wanted {
@@ -94,13 +107,19 @@ fn choose(call: &Call<'_>, preference: Option<Obj>) -> Outcome {
             best = Some((name, q));
         }
     }
-    Ok(Obj::from(best.map_or_else(fallback, |(name, _)| name.clone())))
+    Ok(Obj::from(
+        best.map_or_else(fallback, |(name, _)| name.clone()),
+    ))
 }
 
 /// An element of Accept-Charset: name and weight.
 fn weighted(element: &str) -> Option<(String, f64)> {
     let mut pieces = element.split(';');
     let name = pieces.next().map(str::trim).filter(|n| !n.is_empty())?;
-    let weight = pieces.find_map(|p| p.trim().strip_prefix("q=").and_then(|q| q.trim().parse().ok()));
+    let weight = pieces.find_map(|p| {
+        p.trim()
+            .strip_prefix("q=")
+            .and_then(|q| q.trim().parse().ok())
+    });
     Some((name.to_owned(), weight.unwrap_or(1.0)))
 }

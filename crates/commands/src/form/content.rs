@@ -42,7 +42,10 @@ fn content(call: &Call<'_>, as_file: bool, binary: bool) -> Outcome {
         }
         let content_type = conn.header("content-type").unwrap_or_default();
         let own = http::charset::of_type(&content_type).and_then(|name| Charset::for_name(&name));
-        let text = own.unwrap_or(Charset::UTF_8).decode(&body).ok_or_else(|| parse::decoding_error("cannot decode content"))?;
+        let text = own
+            .unwrap_or(Charset::UTF_8)
+            .decode(&body)
+            .ok_or_else(|| parse::decoding_error("cannot decode content"))?;
         return Ok(Obj::from(&*text));
     }
     if let Some(path) = conn.content_file() {
@@ -50,7 +53,8 @@ fn content(call: &Call<'_>, as_file: bool, binary: bool) -> Outcome {
     }
     let (path, mut file) = parse::temporary(&context(call).process.tmpdir()).map_err(unreadable)?;
     conn.temporary_files.borrow_mut().push(path.clone());
-    file.write_all(&conn.content().map_err(unreadable)?).map_err(unreadable)?;
+    file.write_all(&conn.content().map_err(unreadable)?)
+        .map_err(unreadable)?;
     Ok(Obj::from(path.to_string_lossy().as_ref()))
 }
 

@@ -27,7 +27,11 @@ pub struct Charsets {
 impl Charsets {
     /// Those of a request; `fallback` goes before what is configured.
     pub fn of(conn: &Conn, fallback: Option<&str>) -> Charsets {
-        let main = conn.url_charset.borrow().clone().unwrap_or_else(|| conn.server.url_charset());
+        let main = conn
+            .url_charset
+            .borrow()
+            .clone()
+            .unwrap_or_else(|| conn.server.url_charset());
         let configured = || conn.server.form_fallback_charset();
         let fallback = fallback.map(str::to_owned).or_else(configured);
         Charsets {
@@ -51,7 +55,9 @@ pub fn decoding_error(what: &str) -> Exit {
 
 /// An error with the code of text that is none.
 pub fn invalid_text(message: String) -> Exit {
-    TclError::new(message).with_code(&["NS_INVALID_UTF8"]).into()
+    TclError::new(message)
+        .with_code(&["NS_INVALID_UTF8"])
+        .into()
 }
 
 /// The form of a request: parsed once, then kept until the request ends or its character set changes
@@ -70,7 +76,9 @@ pub fn of(interp: &Interp, conn: &Rc<Conn>, fallback: Option<&str>) -> Outcome<F
     match http::form::kind(&content_type) {
         _ if conn.content_length() == 0 => {}
         Kind::Urlencoded(own) => {
-            let main = own.and_then(|name| Charset::for_name(&name)).unwrap_or(charsets.main);
+            let main = own
+                .and_then(|name| Charset::for_name(&name))
+                .unwrap_or(charsets.main);
             let body = conn.content().map_err(unreadable)?;
             http::form::parse_form(&body, main, charsets.fallback, &mut fields)
                 .map_err(|_| decoding_error("cannot decode form data"))?;
@@ -79,17 +87,31 @@ pub fn of(interp: &Interp, conn: &Rc<Conn>, fallback: Option<&str>) -> Outcome<F
             parts_of(body_of(conn)?, &boundary, charsets, &mut fields, &mut files)?;
         }
         Kind::Json => json(interp, conn, &content_type, &mut fields)?,
-        Kind::Other if content_type.to_ascii_lowercase().split(';').next().is_some_and(|t| t.trim().ends_with("+json")) => {
+        Kind::Other
+            if content_type
+                .to_ascii_lowercase()
+                .split(';')
+                .next()
+                .is_some_and(|t| t.trim().ends_with("+json")) =>
+        {
             json(interp, conn, &content_type, &mut fields)?;
         }
         Kind::Other => {}
     }
     let query = conn.target.borrow().query.clone();
     if let Some(query) = query {
-        http::form::parse_form(query.as_bytes(), charsets.main, charsets.fallback, &mut fields)
-            .map_err(|_| decoding_error("cannot decode query variables"))?;
+        http::form::parse_form(
+            query.as_bytes(),
+            charsets.main,
+            charsets.fallback,
+            &mut fields,
+        )
+        .map_err(|_| decoding_error("cannot decode query variables"))?;
     }
-    let form = Form { fields: Rc::new(RefCell::new(fields)), files };
+    let form = Form {
+        fields: Rc::new(RefCell::new(fields)),
+        files,
+    };
     conn.local::<Done>().files.set(false);
     *conn.form.borrow_mut() = Some(form.clone());
     Ok(form)
@@ -132,24 +154,42 @@ pub fn parts_of(
 ) -> Outcome<()> {
     let parts = multipart::parts(body, boundary, &PartLimits::default()).map_err(|e| match e {
         MultipartError::Io(e) => unreadable(e),
-        malformed => TclError::new(malformed.to_string()).with_code(&["NS_INVALID_FORM"]).into(),
+        malformed => TclError::new(malformed.to_string())
+            .with_code(&["NS_INVALID_FORM"])
+            .into(),
     })?;
-    let named = |p: &&multipart::Part| p.head.name.as_deref() == Some("_charset_") && !p.head.is_file();
-    let own = parts.iter().find(named).and_then(|p| Charset::for_name(&String::from_utf8_lossy(&p.content)));
+    let named =
+        |p: &&multipart::Part| p.head.name.as_deref() == Some("_charset_") && !p.head.is_file();
+    let own = parts
+        .iter()
+        .find(named)
+        .and_then(|p| Charset::for_name(&String::from_utf8_lossy(&p.content)));
     let main = own.unwrap_or(charsets.main);
     for part in parts {
-        let Some(name) = part.head.name.clone() else { continue };
+        let Some(name) = part.head.name.clone() else {
+            continue;
+        };
         match part.head.filename.clone() {
             Some(filename) => {
                 fields.put(&name, &filename);
                 let content_type = part.head.content_type().to_owned();
                 let (offset, length) = (part.head.offset, part.length);
                 let headers = Rc::new(RefCell::new(part.head.headers));
-                files.push(FormFile { name, filename, content_type, offset, length, headers });
+                files.push(FormFile {
+                    name,
+                    filename,
+                    content_type,
+                    offset,
+                    length,
+                    headers,
+                });
             }
             None => {
                 let text = part.text(main, charsets.fallback);
-                fields.put(&name, text.ok_or_else(|| decoding_error("cannot decode multipart form data"))?);
+                fields.put(
+                    &name,
+                    text.ok_or_else(|| decoding_error("cannot decode multipart form data"))?,
+                );
             }
         }
     }
@@ -163,7 +203,13 @@ fn json(interp: &Interp, conn: &Rc<Conn>, content_type: &str, fields: &mut Set) 
     let Some(text) = own.unwrap_or(Charset::UTF_8).decode(&body) else {
         return Err(decoding_error("cannot decode JSON data"));
     };
-    let words = [Obj::from("::ns_json"), Obj::from("parse"), Obj::from("-output"), Obj::from("set"), Obj::from(&*text)];
+    let words = [
+        Obj::from("::ns_json"),
+        Obj::from("parse"),
+        Obj::from("-output"),
+        Obj::from("set"),
+        Obj::from(&*text),
+    ];
     let handle = match interp.call(&words) {
         Ok(handle) => handle.text(),
         Err(Exit::Error(e)) => {
@@ -208,7 +254,9 @@ impl Seek for Source {
 fn body_of(conn: &Conn) -> Outcome<Source> {
     match conn.content_file() {
         Some(path) => File::open(path).map(Source::File).map_err(unreadable),
-        None => Ok(Source::Memory(Cursor::new(conn.content().map_err(unreadable)?))),
+        None => Ok(Source::Memory(Cursor::new(
+            conn.content().map_err(unreadable)?,
+        ))),
     }
 }
 
@@ -216,7 +264,11 @@ fn body_of(conn: &Conn) -> Outcome<Source> {
 ///
 /// # Errors
 /// Those of reading and writing.
-pub fn extract(body: &mut (impl Read + Seek), file: &FormFile, dir: &std::path::Path) -> io::Result<PathBuf> {
+pub fn extract(
+    body: &mut (impl Read + Seek),
+    file: &FormFile,
+    dir: &std::path::Path,
+) -> io::Result<PathBuf> {
     let (path, mut to) = temporary(dir)?;
     body.seek(SeekFrom::Start(file.offset))?;
     let copied = io::copy(&mut body.take(file.length), &mut to).and_then(|_| to.flush());
@@ -236,7 +288,13 @@ pub fn temporary(dir: &std::path::Path) -> io::Result<(PathBuf, File)> {
     loop {
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = dir.join(format!("navis-form-{}-{n:x}", std::process::id()));
-        match File::options().read(true).write(true).create_new(true).mode(0o600).open(&path) {
+        match File::options()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+        {
             Ok(file) => return Ok((path, file)),
             // Left over from an earlier process of the same number.
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}

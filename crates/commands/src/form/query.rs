@@ -1,6 +1,5 @@
 //! Access to the fields of a form: ns_getform, ns_queryget, ns_queryexists, ns_querygetall, ns_parsequery.
 
-
 use ::server::script::{Form, FormFile};
 use http::charset::Charset;
 use shared::Set;
@@ -88,7 +87,9 @@ commands! { TABLE(call):
 }
 
 fn get(call: &Call<'_>, fallback: Option<&str>, charset: Option<String>) -> Outcome<Option<Form>> {
-    let Some(conn) = context(call).conn() else { return Ok(None) };
+    let Some(conn) = context(call).conn() else {
+        return Ok(None);
+    };
     if charset.is_some() || fallback.is_some() {
         // The form may have been parsed with others.
         if charset.is_some() {
@@ -107,20 +108,31 @@ fn parse_file(
     form: &SetArg,
     content_type: &Obj,
 ) -> Outcome<()> {
-    let Some(conn) = context(call).conn() else { return Err(tcl::error("no connection")) };
+    let Some(conn) = context(call).conn() else {
+        return Err(tcl::error("no connection"));
+    };
     let mut charsets = Charsets::of(&conn, fallback.as_deref());
     if let Some(own) = encoding.and_then(|name| Charset::for_name(&name)) {
         charsets.main = own;
     }
-    let boundary = content_type.dict_get("boundary").ok().flatten().map(|b| b.text());
+    let boundary = content_type
+        .dict_get("boundary")
+        .ok()
+        .flatten()
+        .map(|b| b.text());
     let boundary = boundary.or_else(|| http::syntax::parameter(&content_type.text(), "boundary"));
     let cannot = |e: std::io::Error| tcl::error(format!("couldn't open \"{file}\": {e}"));
     let mut source = std::fs::File::open(file).map_err(cannot)?;
     let Some(boundary) = boundary.filter(|b| !b.is_empty()) else {
         let mut text = Vec::new();
         std::io::Read::read_to_end(&mut source, &mut text).map_err(cannot)?;
-        return http::form::parse_form(&text, charsets.main, charsets.fallback, &mut form.set.borrow_mut())
-            .map_err(|_| parse::decoding_error("cannot decode form data"));
+        return http::form::parse_form(
+            &text,
+            charsets.main,
+            charsets.fallback,
+            &mut form.set.borrow_mut(),
+        )
+        .map_err(|_| parse::decoding_error("cannot decode form data"));
     };
     let mut files: Vec<FormFile> = Vec::new();
     let mut fields = Set::unnamed();
