@@ -8,6 +8,7 @@ mod cbor;
 pub mod callback;
 mod config;
 mod configuring;
+mod collate;
 mod conn;
 mod cookie;
 mod crypto;

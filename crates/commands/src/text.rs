@@ -3,6 +3,8 @@
 use synopsis::{Call, Int, commands};
 use tcl::{Exit, Obj, SubstFlags};
 
+use crate::collate;
+
 commands! { TABLE(call):
 
     /// A block of text without its indentation.
@@ -20,7 +22,7 @@ commands! { TABLE(call):
 
     /// Compares two texts in the order of a locale.
     "ns_strcoll" [-locale: Option<String>, --] (string1: String, string2: String)
-        => collate(locale.as_deref(), &string1, &string2);
+        => collate::compare(locale.as_deref(), &string1, &string2);
 
     /// Reads one record of comma-separated values.
     "ns_getcsv" [-delimiter: Option<String>, -quotechar: Option<String>, -trim: bool, --]
@@ -120,17 +122,6 @@ fn reflow(text: &str, width: usize, offset: usize, prefix: &str) -> String {
         limit = width;
     }
     out
-}
-
-/// Only the locales whose order is that of the code points; others need tables of the C library that a program with
-/// threads cannot ask for one at a time.
-fn collate(locale: Option<&str>, one: &str, two: &str) -> Result<i32, Exit> {
-    match locale.unwrap_or("C") {
-        "C" | "POSIX" | "C.UTF-8" | "C.utf8" => Ok(one.cmp(two) as i32),
-        other => Err(tcl::error(format!(
-            "specified locale '{other}' is not available"
-        ))),
-    }
 }
 
 struct Csv<'a> {
