@@ -259,13 +259,11 @@ fn merge(high: SetArg, low: &SetArg, nocase: bool) -> String {
 
 fn size(set: &SetRef, fields: Option<Int<0, MAX>>, bytes: Option<Int<200, MAX>>) -> i64 {
     let mut set = set.borrow_mut();
-    if let Some(fields) = fields.map(Int::as_usize) {
-        if !set.truncate(fields) {
-            set.reserve(
-                fields.min(MOST_FIELDS),
-                bytes.map_or(0, Int::as_usize).min(MOST_BYTES),
-            );
-        }
+    if let Some(fields) = fields.map(Int::as_usize)
+        && !set.truncate(fields)
+    {
+        let bytes = bytes.map_or(0, Int::as_usize).min(MOST_BYTES);
+        set.reserve(fields.min(MOST_FIELDS), bytes);
     }
     number(set.len())
 }
