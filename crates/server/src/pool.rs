@@ -125,7 +125,7 @@ impl Pool {
             seat.give(Order::Run(walk));
             return Ok(());
         }
-        let limit = usize::try_from(self.settings.maxconnections.get()).unwrap_or(usize::MAX);
+        let limit = self.queue_limit();
         let waiting = {
             let mut queue = self.queue.lock();
             if queue.len() >= limit {
@@ -153,6 +153,10 @@ impl Pool {
     pub fn thread_counts(&self) -> (usize, usize) {
         let alive = self.threads.lock().alive;
         (alive, self.idle.lock().len())
+    }
+
+    fn queue_limit(&self) -> usize {
+        usize::try_from(self.settings.maxconnections.get()).unwrap_or(usize::MAX)
     }
 
     pub fn waiting(&self) -> usize {
@@ -252,9 +256,18 @@ impl Pool {
         let mut served = 0u64;
         let seat = Arc::new(Seat::default());
         loop {
-            let next = self.queue.lock().pop_front();
+            let (next, waiting) = {
+                let mut queue = self.queue.lock();
+                (queue.pop_front(), queue.len())
+            };
             let walk = match next {
-                Some(walk) => walk,
+                Some(walk) => {
+                    // While this thread was made no other was; those who still wait may need one.
+                    if waiting > 0 {
+                        self.consider_growth(waiting, self.queue_limit());
+                    }
+                    walk
+                }
                 None => match self.sit(&seat) {
                     Some(Order::Run(walk)) => walk,
                     Some(Order::Wake) if self.threads.lock().stopping && self.waiting() == 0 => return,

@@ -30,8 +30,10 @@ pub struct All {
     pub queues: BTreeMap<String, Queue>,
     pub limits: Limits,
     pub threads: usize,
-    /// Threads that wait for a job.
+    /// Threads that wait for a job, or have been woken for one they have not taken yet.
     pub idle: usize,
+    /// Threads that have not looked for a job yet.
+    starting: usize,
     pub stopping: bool,
 }
 
@@ -101,6 +103,12 @@ impl Queue {
 
     pub fn running(&self) -> usize {
         self.jobs.iter().filter(|j| j.state == State::Running).count()
+    }
+
+    /// Jobs that may run now.
+    fn ready_count(&self) -> usize {
+        let scheduled = self.jobs.iter().filter(|j| j.state == State::Scheduled).count();
+        scheduled.min(self.max.saturating_sub(self.running()))
     }
 
     /// The next job that may run now.
@@ -183,7 +191,7 @@ impl Jobs {
             idle_timeout: settings.jobtimeout,
             log_min_duration: settings.joblogminduration,
         };
-        let state = All { queues: BTreeMap::new(), limits, threads: 0, idle: 0, stopping: false };
+        let state = All { queues: BTreeMap::new(), limits, threads: 0, idle: 0, starting: 0, stopping: false };
         let inner = Arc::new(Inner {
             server: Arc::downgrade(server),
             state: Mutex::new(state),
@@ -238,23 +246,27 @@ impl Jobs {
     pub fn provide_thread(&self) -> std::io::Result<()> {
         let mut state = self.lock();
         let most: usize = state.queues.values().map(|q| q.max).sum();
-        let ready: usize = state.queues.values().filter(|q| q.ready().is_some()).count();
-        if state.stopping || ready <= state.idle || state.threads >= most {
+        let ready: usize = state.queues.values().map(Queue::ready_count).sum();
+        if state.stopping || ready <= state.idle + state.starting || state.threads >= most {
             drop(state);
             self.changed();
             return Ok(());
         }
         state.threads += 1;
+        state.starting += 1;
         drop(state);
         let inner = Arc::clone(&self.inner);
         let name = format!("-ns_job_{:x}-", inner.job_names.load(Relaxed));
         let spawned = shared::thread::Builder::new(name).describe("ns:jobthread", "").spawn(move || {
             let count = Count(&inner);
+            inner.state.lock().starting -= 1;
             script::in_thread(|| inner.serve());
             drop(count);
         });
         if spawned.is_err() {
-            self.lock().threads -= 1;
+            let mut state = self.lock();
+            state.threads -= 1;
+            state.starting -= 1;
         }
         spawned.map(drop)
     }
