@@ -82,10 +82,8 @@ fn get(call: &Call<'_>, name: &str, default: Option<Obj>, all: bool, include_set
             "invalid combination of flags -include_set_cookies and -all",
         ));
     }
-    if include_set {
-        if let Some(value) = cookie::find_set(&conn.output.borrow(), name) {
-            return Ok(Obj::from(value));
-        }
+    if include_set && let Some(value) = cookie::find_set(&conn.output.borrow(), name) {
+        return Ok(Obj::from(value));
     }
     let fallback = conn
         .server

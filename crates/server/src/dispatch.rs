@@ -128,12 +128,8 @@ pub fn proxy_of(server: &VirtualServer, method: &str, target: &Target) -> Option
         .as_ref()
         .filter(|_| server.settings.enablehttpproxy)?;
     let proxies = server.extensions.find::<Proxies>()?;
-    let found = proxies
-        .0
-        .read()
-        .get(&(method.to_owned(), scheme.clone()))
-        .cloned();
-    found
+    let key = (method.to_owned(), scheme.clone());
+    proxies.0.read().get(&key).cloned()
 }
 
 /// Answers a request that cannot be attributed to a server's URL.
