@@ -62,14 +62,20 @@ fn text_goes_out_in_the_charset_of_its_type() {
     assert_eq!(server.get("/japan").body, b"\x93\xfa");
     let cyrillic = server.get("/cyrillic");
     assert_eq!(cyrillic.body, b"\x86");
-    assert_eq!(cyrillic.header("content-type"), Some("text/plain; charset=cp866"));
+    assert_eq!(
+        cyrillic.header("content-type"),
+        Some("text/plain; charset=cp866")
+    );
 }
 
 #[test]
 fn compression_is_announced_and_left_to_the_client() {
     let server = server();
     let plain = server.get("/big");
-    assert_eq!((plain.body.len(), plain.header("vary")), (9000, Some("accept-encoding")));
+    assert_eq!(
+        (plain.body.len(), plain.header("vary")),
+        (9000, Some("accept-encoding"))
+    );
     assert_eq!(plain.header("content-encoding"), None);
     let mut connection = server.connect();
     connection.send("GET /big HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: br\r\nAccept-Encoding: GZIP\r\n\r\n");
@@ -85,7 +91,10 @@ fn heads_that_scripts_write_are_framed_anew() {
     for _ in 0..2 {
         connection.send("GET /own-head HTTP/1.1\r\nHost: localhost\r\n\r\n");
         let own = connection.response();
-        assert_eq!((own.status, own.header("x-own"), own.text().as_str()), (404, Some("1"), "no fish"));
+        assert_eq!(
+            (own.status, own.header("x-own"), own.text().as_str()),
+            (404, Some("1"), "no fish")
+        );
         connection.send("GET /plain-write HTTP/1.1\r\nHost: localhost\r\n\r\n");
         assert_eq!(connection.response().text(), "just text");
         connection.send("GET /pieces HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -110,7 +119,10 @@ fn what_is_not_complete_does_not_look_complete() {
 fn one_request_has_one_answer() {
     let server = server();
     assert_eq!(server.get("/twice").text(), "first");
-    assert_eq!(server.eval("nsv_get conn twice").unwrap(), "1 {connection socket is detached} 0");
+    assert_eq!(
+        server.eval("nsv_get conn twice").unwrap(),
+        "1 {connection socket is detached} 0"
+    );
     assert_eq!(server.get("/status").status, 418);
 }
 
@@ -130,5 +142,10 @@ fn connections_and_channels() {
     let copied = server.post("/copy", "application/octet-stream", "abcdefgh");
     assert_eq!(copied.text(), "abcd", "{}", server.log());
     let parts = server.get("/parts");
-    assert_eq!((parts.status, parts.text().as_str()), (200, "23456"), "{}", server.log());
+    assert_eq!(
+        (parts.status, parts.text().as_str()),
+        (200, "23456"),
+        "{}",
+        server.log()
+    );
 }

@@ -5,7 +5,10 @@ use std::rc::Rc;
 
 use ::net::Content;
 use bytes::Bytes;
-use server::script::{AnswerError, Coder, Conn, Progress, internal_redirect, plain_notice, return_notice, return_status};
+use server::script::{
+    AnswerError, Coder, Conn, Progress, internal_redirect, plain_notice, return_notice,
+    return_status,
+};
 use synopsis::{Call, Int, MAX, Rest, commands};
 use tcl::{Exit, Obj, Outcome, TclError};
 
@@ -116,7 +119,14 @@ pub fn failed(e: AnswerError) -> Exit {
 }
 
 /// Sends text or bytes as a complete response; true.
-pub fn give(call: &Call<'_>, conn: &Rc<Conn>, status: Status, kind: &str, data: &Obj, binary: bool) -> Outcome<bool> {
+pub fn give(
+    call: &Call<'_>,
+    conn: &Rc<Conn>,
+    status: Status,
+    kind: &str,
+    data: &Obj,
+    binary: bool,
+) -> Outcome<bool> {
     if binary || data.is_bytes() {
         return give_bytes(conn, number(status), kind, data.to_bytes());
     }
@@ -136,7 +146,8 @@ pub fn give_bytes(conn: &Rc<Conn>, status: u16, kind: &str, bytes: Vec<u8>) -> O
 
 /// Sends a complete response of this very type; true.
 pub fn give_content(conn: &Rc<Conn>, status: u16, kind: &str, bytes: Vec<u8>) -> Outcome<bool> {
-    conn.respond(status, Some(kind), Content::Bytes(Bytes::from(bytes)), true).map_err(failed)?;
+    conn.respond(status, Some(kind), Content::Bytes(Bytes::from(bytes)), true)
+        .map_err(failed)?;
     Ok(true)
 }
 
@@ -163,11 +174,28 @@ struct Respond {
 
 fn respond(call: &Call<'_>, options: Respond) -> Outcome<bool> {
     let conn = conn(call)?;
-    let Respond { status, r#type, length, headers, string, file, fileid, data, binary } = options;
+    let Respond {
+        status,
+        r#type,
+        length,
+        headers,
+        string,
+        file,
+        fileid,
+        data,
+        binary,
+    } = options;
     let data = data.or(binary);
-    let sources = [string.is_some(), file.is_some(), fileid.is_some(), data.is_some()];
+    let sources = [
+        string.is_some(),
+        file.is_some(),
+        fileid.is_some(),
+        data.is_some(),
+    ];
     if sources.iter().filter(|given| **given).count() != 1 {
-        return Err(tcl::error("must specify only one of -string, -file, -data or -fileid"));
+        return Err(tcl::error(
+            "must specify only one of -string, -file, -data or -fileid",
+        ));
     }
     if fileid.is_some() && length.is_none() {
         return Err(tcl::error("length required when -fileid is used"));
@@ -197,7 +225,12 @@ fn respond(call: &Call<'_>, options: Respond) -> Outcome<bool> {
     }
     let text = string.map(|s| s.text()).unwrap_or_default();
     let (kind, coder) = conn.text_type(&kind);
-    give_content(&conn, number(status), &kind, cut(coder.encode(call.interp, &text).into_owned()))
+    give_content(
+        &conn,
+        number(status),
+        &kind,
+        cut(coder.encode(call.interp, &text).into_owned()),
+    )
 }
 
 fn notice(call: &Call<'_>, status: u16, title: &str, message: &str) -> Outcome<bool> {
@@ -214,8 +247,15 @@ fn page(call: &Call<'_>, status: u16) -> Outcome<bool> {
 fn unauthorized(call: &Call<'_>) -> Outcome<bool> {
     let conn = open(call)?;
     if conn.output.borrow().iget("www-authenticate").is_none() {
-        let realm = conn.server.realm.read().replace('\\', "\\\\").replace('"', "\\\"");
-        conn.output.borrow_mut().put("www-authenticate", format!("Basic realm=\"{realm}\""));
+        let realm = conn
+            .server
+            .realm
+            .read()
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"");
+        conn.output
+            .borrow_mut()
+            .put("www-authenticate", format!("Basic realm=\"{realm}\""));
     }
     page(call, 401)
 }
@@ -233,7 +273,13 @@ fn redirect(call: &Call<'_>, status: u16, location: &str) -> Outcome<bool> {
     }
     let link = http::html::quote(&location);
     let message = format!("<a href=\"{link}\">The requested URL has moved here.</a>");
-    return_notice(call.interp, &conn, status, http::response::reason(status), &message);
+    return_notice(
+        call.interp,
+        &conn,
+        status,
+        http::response::reason(status),
+        &message,
+    );
     Ok(true)
 }
 
@@ -267,7 +313,8 @@ fn headers(
         None => (None, None),
     };
     let length = length.map(|n| n.get().unsigned_abs());
-    conn.promise(number(status), kind.as_deref(), length).map_err(failed)?;
+    conn.promise(number(status), kind.as_deref(), length)
+        .map_err(failed)?;
     streamed.binary.set(binary);
     *streamed.coder.borrow_mut() = coder;
     Ok(0)
@@ -308,8 +355,12 @@ pub fn sent(result: Result<(), AnswerError>) -> Outcome<bool> {
 fn start_content(call: &Call<'_>, charset: Option<&str>, kind: Option<&str>) -> Outcome<()> {
     let conn = conn(call)?;
     let coder = match (charset, kind) {
-        (Some(_), Some(_)) => return Err(tcl::error("only one of -charset or -type may be specified")),
-        (Some(name), None) => Some(Coder::find(name).ok_or_else(|| tcl::error(format!("no such charset: {name}")))?),
+        (Some(_), Some(_)) => {
+            return Err(tcl::error("only one of -charset or -type may be specified"));
+        }
+        (Some(name), None) => {
+            Some(Coder::find(name).ok_or_else(|| tcl::error(format!("no such charset: {name}")))?)
+        }
         (None, Some(kind)) => Some(conn.text_type(kind).1),
         (None, None) => None,
     };
@@ -320,12 +371,24 @@ fn start_content(call: &Call<'_>, charset: Option<&str>, kind: Option<&str>) -> 
 fn set_expires(call: &Call<'_>, args: &[Obj]) -> Outcome<()> {
     let (control, seconds) = match args {
         [seconds] => (None, seconds),
-        [option, control, seconds] if option.text() == "-cache-control" => (Some(control.text()), seconds),
+        [option, control, seconds] if option.text() == "-cache-control" => {
+            (Some(control.text()), seconds)
+        }
         _ => return Err(call.wrong_args()),
     };
-    let kinds =
-        ["public", "private", "no-cache", "no-store", "no-transform", "must-revalidate", "proxy-revalidate"];
-    if control.as_ref().is_some_and(|c| !kinds.contains(&c.as_str())) {
+    let kinds = [
+        "public",
+        "private",
+        "no-cache",
+        "no-store",
+        "no-transform",
+        "must-revalidate",
+        "proxy-revalidate",
+    ];
+    if control
+        .as_ref()
+        .is_some_and(|c| !kinds.contains(&c.as_str()))
+    {
         return Err(call.wrong_args());
     }
     let seconds = seconds.int()?;
@@ -334,7 +397,10 @@ fn set_expires(call: &Call<'_>, args: &[Obj]) -> Outcome<()> {
     if let Some(control) = control {
         output.iupdate("cache-control", format!("max-age={seconds}, {control}"));
     }
-    output.iupdate("expires", http::date::format(shared::Time::now().sec.saturating_add(seconds)));
+    output.iupdate(
+        "expires",
+        http::date::format(shared::Time::now().sec.saturating_add(seconds)),
+    );
     Ok(())
 }
 

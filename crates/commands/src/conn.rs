@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use ::server::script::{Coder, Conn, Form, FormFile, Progress, SetRef};
 use http::accept::{Coding, accepts};
 use http::head::values;
-use ::server::script::{Coder, Conn, Form, FormFile, Progress, SetRef};
 use shared::{Set, Time};
 use synopsis::{Call, Int, MAX, choice, commands};
 use tcl::channel::Channel;
@@ -272,14 +272,20 @@ fn handle(call: &Call<'_>, set: &SetRef) -> Obj {
 fn codings(conn: &Rc<Conn>) -> Vec<&'static str> {
     let headers = conn.headers.borrow();
     let known = [("brotli", Coding::Brotli), ("gzip", Coding::Gzip)];
-    known.iter().filter(|(_, coding)| accepts(&headers, *coding)).map(|(name, _)| *name).collect()
+    known
+        .iter()
+        .filter(|(_, coding)| accepts(&headers, *coding))
+        .map(|(name, _)| *name)
+        .collect()
 }
 
 /// The credentials of a request, parsed on first use.
 pub fn credentials(conn: &Rc<Conn>) -> SetRef {
     let mut auth = conn.auth.borrow_mut();
     let set = auth.get_or_insert_with(|| {
-        let set = conn.header("authorization").map_or_else(|| Set::new("auth"), |v| http::authorization::parse(&v));
+        let set = conn
+            .header("authorization")
+            .map_or_else(|| Set::new("auth"), |v| http::authorization::parse(&v));
         Rc::new(std::cell::RefCell::new(set))
     });
     Rc::clone(set)
@@ -291,12 +297,23 @@ fn credential(conn: &Rc<Conn>, key: &str) -> Option<String> {
 
 fn channel(call: &Call<'_>) -> Outcome<String> {
     let conn = conn(call)?;
-    let taken = if conn.has_answered() { None } else { conn.reply.borrow_mut().take() };
-    let Some(reply) = taken else { return Err(tcl::error("connection socket is detached")) };
-    let detached = reply.detach().map_err(|e| tcl::error(format!("cannot give the connection away: {e}")))?;
+    let taken = if conn.has_answered() {
+        None
+    } else {
+        conn.reply.borrow_mut().take()
+    };
+    let Some(reply) = taken else {
+        return Err(tcl::error("connection socket is detached"));
+    };
+    let detached = reply
+        .detach()
+        .map_err(|e| tcl::error(format!("cannot give the connection away: {e}")))?;
     conn.progress.set(Progress::Done);
     if !detached.unread.is_empty() {
-        shared::warning!("ns_conn channel: {} bytes behind the request are lost", detached.unread.len());
+        shared::warning!(
+            "ns_conn channel: {} bytes behind the request are lost",
+            detached.unread.len()
+        );
     }
     let channel = Channel::from_socket(detached.socket.into());
     channel.register(call.interp);
@@ -307,7 +324,11 @@ fn client_certificate(conn: &Rc<Conn>) -> Outcome<Obj> {
     if !conn.request.secure {
         return Err(tcl::error("connection is not TLS"));
     }
-    let words = [("present", "0"), ("verified", "0"), ("verifyresult", "absent")];
+    let words = [
+        ("present", "0"),
+        ("verified", "0"),
+        ("verifyresult", "absent"),
+    ];
     Ok(Obj::dict(words.map(|(k, v)| (Obj::from(k), Obj::from(v)))))
 }
 
@@ -353,7 +374,9 @@ fn content(
     let length = length.map_or(usize::MAX, Int::as_usize);
     if binary {
         let from = part(bytes.len(), offset)?;
-        return Ok(Obj::bytes(&bytes[from..from.saturating_add(length).min(bytes.len())]));
+        return Ok(Obj::bytes(
+            &bytes[from..from.saturating_add(length).min(bytes.len())],
+        ));
     }
     let kind = conn.header("content-type").unwrap_or_default();
     let named = http::charset::of_type(&kind).and_then(|n| Coder::find(&n));
@@ -363,7 +386,9 @@ fn content(
         return Ok(Obj::from(text));
     }
     let from = part(text.chars().count(), offset)?;
-    Ok(Obj::from(text.chars().skip(from).take(length).collect::<String>()))
+    Ok(Obj::from(
+        text.chars().skip(from).take(length).collect::<String>(),
+    ))
 }
 
 /// The offset of a part of the content; one that is not in it is an error.
@@ -392,7 +417,10 @@ fn content_type(conn: &Rc<Conn>) -> Outcome<Obj> {
     let parameters = raw.split_once(';').map_or("", |(_, rest)| rest);
     let parsed = http::fields::parse_field_value(parameters, true, false, true).unwrap_or_default();
     let essence = http::charset::media_type(&raw);
-    let mut dict = Obj::dict([(Obj::from("raw"), Obj::from(&raw)), (Obj::from("type"), Obj::from(&essence))]);
+    let mut dict = Obj::dict([
+        (Obj::from("raw"), Obj::from(&raw)),
+        (Obj::from("type"), Obj::from(&essence)),
+    ]);
     if let Some((_, suffix)) = essence.rsplit_once('+') {
         dict.dict_put("suffix", suffix)?;
     }
@@ -409,9 +437,16 @@ fn copy(call: &Call<'_>, offset: Int<0, MAX>, length: Int<0, MAX>, channel: &str
     let conn = conn(call)?;
     let channel = Channel::find(call.interp, channel)?;
     let bytes = conn.content().map_err(|e| tcl::error(e.to_string()))?;
-    let end = offset.as_usize().checked_add(length.as_usize()).filter(|end| *end <= bytes.len());
-    let Some(end) = end else { return Err(tcl::error("offset/length exceed available content length")) };
-    channel.write(&bytes[offset.as_usize()..end]).map_err(|e| tcl::error(e.to_string()))?;
+    let end = offset
+        .as_usize()
+        .checked_add(length.as_usize())
+        .filter(|end| *end <= bytes.len());
+    let Some(end) = end else {
+        return Err(tcl::error("offset/length exceed available content length"));
+    };
+    channel
+        .write(&bytes[offset.as_usize()..end])
+        .map_err(|e| tcl::error(e.to_string()))?;
     Ok(())
 }
 
@@ -423,9 +458,15 @@ fn details(conn: &Rc<Conn>) -> Obj {
         flags.push("reused");
     }
     let mut pairs = vec![
-        ("proxied", Obj::from(conn.headers.borrow().iget("x-forwarded-for").is_some())),
+        (
+            "proxied",
+            Obj::from(conn.headers.borrow().iget("x-forwarded-for").is_some()),
+        ),
         ("currentaddr", Obj::from(local.to_string())),
-        ("type", Obj::from(if peer.is_ipv4() { "IPv4" } else { "IPv6" })),
+        (
+            "type",
+            Obj::from(if peer.is_ipv4() { "IPv4" } else { "IPv6" }),
+        ),
         ("trusted", Obj::from(peer.is_loopback())),
         ("public", Obj::from(is_public(peer))),
         ("inany", Obj::from(peer.is_unspecified())),
@@ -434,7 +475,10 @@ fn details(conn: &Rc<Conn>) -> Obj {
     if let Some(tls) = &conn.request.tls {
         pairs.push(("sslversion", Obj::from(&tls.protocol)));
         pairs.push(("cipher", Obj::from(&tls.cipher)));
-        pairs.push(("servername", Obj::from(tls.server_name.as_deref().unwrap_or_default())));
+        pairs.push((
+            "servername",
+            Obj::from(tls.server_name.as_deref().unwrap_or_default()),
+        ));
     }
     Obj::dict(pairs.into_iter().map(|(k, v)| (Obj::from(k), v)))
 }
@@ -443,10 +487,17 @@ fn details(conn: &Rc<Conn>) -> Obj {
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(a) => {
-            !(a.is_private() || a.is_loopback() || a.is_link_local() || a.is_unspecified() || a.is_broadcast())
+            !(a.is_private()
+                || a.is_loopback()
+                || a.is_link_local()
+                || a.is_unspecified()
+                || a.is_broadcast())
         }
         IpAddr::V6(a) => {
-            !(a.is_loopback() || a.is_unspecified() || a.is_unique_local() || a.is_unicast_link_local())
+            !(a.is_loopback()
+                || a.is_unspecified()
+                || a.is_unique_local()
+                || a.is_unicast_link_local())
         }
     }
 }
@@ -464,12 +515,17 @@ fn url_encoding(conn: &Rc<Conn>, encoding: Option<String>) -> Outcome<String> {
         // What was parsed with the other charset is parsed anew when it is asked for.
         *conn.form.borrow_mut() = None;
     }
-    Ok(conn.url_charset.borrow().clone().unwrap_or_else(|| conn.server.url_charset()))
+    Ok(conn
+        .url_charset
+        .borrow()
+        .clone()
+        .unwrap_or_else(|| conn.server.url_charset()))
 }
 
 /// The IANA name of an encoding that scripts call by either name.
 fn charset_named(name: &str) -> Outcome<String> {
-    let known = http::charset::tcl_encoding(name).map(|e| http::charset::iana_name(e).unwrap_or(e).to_owned());
+    let known = http::charset::tcl_encoding(name)
+        .map(|e| http::charset::iana_name(e).unwrap_or(e).to_owned());
     match known {
         Some(name) => Ok(name),
         None if Coder::find(name).is_some() => Ok(name.to_ascii_lowercase()),
@@ -483,7 +539,12 @@ fn form(call: &Call<'_>, fallback: Option<&str>) -> Outcome<Form> {
 
 fn each_file(call: &Call<'_>, name: &str, value: impl Fn(&FormFile) -> Obj) -> Outcome<Obj> {
     let form = form(call, None)?;
-    let mut found: Vec<Obj> = form.files.iter().filter(|f| f.name == name).map(value).collect();
+    let mut found: Vec<Obj> = form
+        .files
+        .iter()
+        .filter(|f| f.name == name)
+        .map(value)
+        .collect();
     match found.len() {
         0 => Err(tcl::error(format!("no such file: {name}"))),
         1 => Ok(found.remove(0)),
@@ -516,11 +577,17 @@ fn flags(conn: &Rc<Conn>) -> i64 {
 
 fn host(conn: &Rc<Conn>) -> Option<String> {
     let value = conn.header("host")?;
-    Some(http::host::parse(&value).map(|h| h.host.to_string()).unwrap_or_default())
+    Some(
+        http::host::parse(&value)
+            .map(|h| h.host.to_string())
+            .unwrap_or_default(),
+    )
 }
 
 fn port(conn: &Rc<Conn>) -> u16 {
-    let Some(value) = conn.header("host") else { return 0 };
+    let Some(value) = conn.header("host") else {
+        return 0;
+    };
     let named = http::host::parse(&value).ok().and_then(|h| h.port);
     named.unwrap_or_else(|| conn.request.local.port())
 }
@@ -541,7 +608,12 @@ fn partial_times(conn: &Rc<Conn>) -> Obj {
         stamps.ran = std::time::Instant::now();
     }
     let [accept, queue, filter, run] = stamps.parts();
-    let pairs = [("accepttime", accept), ("queuetime", queue), ("filtertime", filter), ("runtime", run)];
+    let pairs = [
+        ("accepttime", accept),
+        ("queuetime", queue),
+        ("filtertime", filter),
+        ("runtime", run),
+    ];
     Obj::dict(pairs.map(|(k, v)| (Obj::from(k), Obj::from(Time::from(v).decimal()))))
 }
 
@@ -556,7 +628,9 @@ fn peer_address(conn: &Rc<Conn>, source: Source) -> String {
     match source {
         Source::Direct => direct(),
         Source::Forwarded => forwarded().unwrap_or_default(),
-        Source::Configured if conn.server.process().settings().reverseproxymode => forwarded().unwrap_or_else(direct),
+        Source::Configured if conn.server.process().settings().reverseproxymode => {
+            forwarded().unwrap_or_else(direct)
+        }
         Source::Configured => direct(),
     }
 }
@@ -597,7 +671,9 @@ fn url_components(conn: &Rc<Conn>, index: Option<Int<0, MAX>>) -> Outcome<Obj> {
         None => Ok(Obj::list_of(target.segments.iter())),
         Some(i) => match target.segments.get(i.as_usize()) {
             Some(segment) => Ok(Obj::from(segment)),
-            None => Err(tcl::error(format!("provided index {i} exceeds length of urlv"))),
+            None => Err(tcl::error(format!(
+                "provided index {i} exceeds length of urlv"
+            ))),
         },
     }
 }

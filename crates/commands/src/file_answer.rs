@@ -75,19 +75,35 @@ commands! { TABLE(call):
 }
 
 /// Sends a file as a complete response, or 404; true.
-pub fn give_file(call: &Call<'_>, conn: &Rc<Conn>, status: u16, kind: Option<&str>, file: &str) -> Outcome<bool> {
+pub fn give_file(
+    call: &Call<'_>,
+    conn: &Rc<Conn>,
+    status: u16,
+    kind: Option<&str>,
+    file: &str,
+) -> Outcome<bool> {
     if conn.has_answered() {
         return Err(failed(server::script::AnswerError::AlreadyAnswered));
     }
     let method = conn.method.borrow().clone();
-    let mut head = http::RequestHead { method: method.clone(), ..conn.request.head.clone() };
+    let mut head = http::RequestHead {
+        method: method.clone(),
+        ..conn.request.head.clone()
+    };
     head.headers = conn.headers.borrow().clone();
     let now = shared::Time::now().sec;
-    let reply = FileReply { file: Path::new(file), status, content_type: kind };
+    let reply = FileReply {
+        file: Path::new(file),
+        status,
+        content_type: kind,
+    };
     match conn.server.fastpath.send_file(&reply, &method, &head, now) {
         Ok(response) => send(conn, response),
         Err(e) => {
-            let missing = matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::IsADirectory);
+            let missing = matches!(
+                e.kind(),
+                ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::IsADirectory
+            );
             if !missing {
                 shared::warning!("{file}: {e}");
             }
@@ -111,11 +127,14 @@ pub fn give_channel(
     if length <= BLOCK {
         let bytes = channel.read_bytes(length).map_err(io_error)?;
         if bytes.len() < length {
-            return Err(tcl::error("could not read all requested bytes from the channel"));
+            return Err(tcl::error(
+                "could not read all requested bytes from the channel",
+            ));
         }
         return give_content(conn, status, kind, bytes);
     }
-    conn.promise(status, Some(kind), Some(length as u64)).map_err(failed)?;
+    conn.promise(status, Some(kind), Some(length as u64))
+        .map_err(failed)?;
     let result = pass_on(conn, &channel, length)?;
     conn.finish().map_err(failed)?;
     Ok(result == length)
@@ -143,7 +162,9 @@ fn send_channel(call: &Call<'_>, channel: &str, length: Int<0, MAX>) -> Outcome<
 fn pass_on(conn: &Rc<Conn>, channel: &Channel, most: usize) -> Outcome<usize> {
     let mut total = 0;
     while total < most {
-        let block = channel.read_bytes(BLOCK.min(most - total)).map_err(io_error)?;
+        let block = channel
+            .read_bytes(BLOCK.min(most - total))
+            .map_err(io_error)?;
         if block.is_empty() || !sent(conn.write(&block, false))? {
             break;
         }
@@ -171,7 +192,11 @@ struct Piece {
 fn pieces(call: &Call<'_>, specs: &[Obj]) -> Outcome<Vec<Piece>> {
     let mut all = Vec::new();
     for spec in specs {
-        let mut piece = Piece { file: String::new(), offset: None, size: None };
+        let mut piece = Piece {
+            file: String::new(),
+            offset: None,
+            size: None,
+        };
         let words = spec.elements()?;
         if let [only] = words.as_slice() {
             piece.file = only.text();
@@ -179,13 +204,20 @@ fn pieces(call: &Call<'_>, specs: &[Obj]) -> Outcome<Vec<Piece>> {
             for (key, value) in spec.pairs()? {
                 let size = || {
                     let parsed = value.with_text(shared::size::parse);
-                    parsed.map(|n| Some(MemorySize(n))).map_err(|e| tcl::error(e.to_string()))
+                    parsed
+                        .map(|n| Some(MemorySize(n)))
+                        .map_err(|e| tcl::error(e.to_string()))
                 };
                 match key.text().trim_start_matches('-') {
                     "filename" => piece.file = value.text(),
                     "offset" => piece.offset = size()?,
                     "size" => piece.size = size()?,
-                    other => return Err(tcl::error(format!("{}: invalid file spec \"{other}\"", call.typed()))),
+                    other => {
+                        return Err(tcl::error(format!(
+                            "{}: invalid file spec \"{other}\"",
+                            call.typed()
+                        )));
+                    }
                 }
             }
         }
@@ -207,7 +239,10 @@ fn submit_files(call: &Call<'_>, headers: bool, pieces: &[Piece]) -> Outcome<boo
     let mut parts = Vec::new();
     for piece in pieces {
         let file = File::open(&piece.file).map_err(|e| could_not_open(&piece.file, &e))?;
-        let size = file.metadata().map_err(|e| could_not_open(&piece.file, &e))?.len();
+        let size = file
+            .metadata()
+            .map_err(|e| could_not_open(&piece.file, &e))?
+            .len();
         let offset = piece.offset.map_or(0, |n| n.0.unsigned_abs());
         if offset > size {
             return Err(tcl::error(format!(
@@ -238,8 +273,12 @@ fn submit_files(call: &Call<'_>, headers: bool, pieces: &[Piece]) -> Outcome<boo
     if !headers {
         shared::debug!("ns_writer: no head was sent, one is made");
     }
-    let parts = parts.into_iter().map(|(file, offset, len)| Part::File { file, offset, len }).collect();
-    conn.respond(200, Some(&kind), Content::Parts(parts), false).map_err(failed)?;
+    let parts = parts
+        .into_iter()
+        .map(|(file, offset, len)| Part::File { file, offset, len })
+        .collect();
+    conn.respond(200, Some(&kind), Content::Parts(parts), false)
+        .map_err(failed)?;
     Ok(true)
 }
 
@@ -263,16 +302,20 @@ fn copy_file(conn: &Rc<Conn>, file: &File, offset: u64, len: u64) -> Outcome<boo
 }
 
 fn writers(call: &Call<'_>, server: Option<&str>) -> Outcome<Obj> {
-    if let Some(name) = server {
-        if context(call).process.server(name).is_none() {
-            return Err(tcl::error(format!("invalid server: \"{name}\"")));
-        }
+    if let Some(name) = server
+        && context(call).process.server(name).is_none()
+    {
+        return Err(tcl::error(format!("invalid server: \"{name}\"")));
     }
     // Responses leave through the driver's event loop, not through writers that could be listed.
     Ok(Obj::new())
 }
 
-fn writer_size(call: &Call<'_>, driver: Option<&str>, size: Option<Int<1024, MAX>>) -> Outcome<i64> {
+fn writer_size(
+    call: &Call<'_>,
+    driver: Option<&str>,
+    size: Option<Int<1024, MAX>>,
+) -> Outcome<i64> {
     // A socket takes what it can at once and the event loop sends the rest: no size decides about that.
     listener(call, driver)?;
     Ok(size.map_or(1024 * 1024, Int::get))
@@ -296,7 +339,9 @@ fn listener(call: &Call<'_>, driver: Option<&str>) -> Outcome<Arc<server::driver
 
 fn upload(call: &Call<'_>, key: &str) -> Outcome<Obj> {
     for driver in context(call).process.drivers.read().iter() {
-        let Some(running) = driver.running() else { continue };
+        let Some(running) = driver.running() else {
+            continue;
+        };
         if let Some(upload) = running.uploads().into_iter().find(|u| u.target == key) {
             let size = upload.length.map_or_else(Obj::new, Obj::from);
             return Ok(Obj::list([Obj::from(upload.received), size]));

@@ -6,7 +6,9 @@ use tcl::Obj;
 /// `gpc 0|1 dnt 0|1 adpc {present 0|1 ...}`
 pub fn signals(headers: &Set) -> Obj {
     let on = |name: &str| Obj::from(headers.iget(name).is_some_and(|v| v.trim() == "1"));
-    let adpc = headers.iget("adpc").map_or_else(|| dict([("present", Obj::from(false))]), adpc);
+    let adpc = headers
+        .iget("adpc")
+        .map_or_else(|| dict([("present", Obj::from(false))]), adpc);
     dict([("gpc", on("sec-gpc")), ("dnt", on("dnt")), ("adpc", adpc)])
 }
 
@@ -21,9 +23,16 @@ fn adpc(raw: &str) -> Obj {
             ("consent", Some(value)) => consent.extend(value.split_whitespace().map(Obj::from)),
             ("withdraw", Some(value)) => {
                 all |= value.split_whitespace().any(|v| v == "*");
-                withdraw.extend(value.split_whitespace().filter(|v| *v != "*").map(Obj::from));
+                withdraw.extend(
+                    value
+                        .split_whitespace()
+                        .filter(|v| *v != "*")
+                        .map(Obj::from),
+                );
             }
-            ("consent" | "withdraw", None) => errors.push(Obj::from(format!("{name} without a value"))),
+            ("consent" | "withdraw", None) => {
+                errors.push(Obj::from(format!("{name} without a value")))
+            }
             _ => unknown.push(Obj::from(name)),
         }
     }
@@ -50,7 +59,10 @@ fn directives(raw: &str) -> Vec<(String, Option<String>)> {
     for piece in pieces.map(str::trim).filter(|p| !p.is_empty()) {
         match piece.split_once('=') {
             Some((name, value)) => {
-                found.push((name.trim().to_owned(), Some(value.trim().trim_matches('"').to_owned())));
+                found.push((
+                    name.trim().to_owned(),
+                    Some(value.trim().trim_matches('"').to_owned()),
+                ));
             }
             None => found.push((piece.to_owned(), None)),
         }

@@ -97,10 +97,10 @@ impl DriverEntry {
         if let Some(s) = hosts.get(&format!("{name}:{}", given.unwrap_or(port))) {
             return Arc::clone(s);
         }
-        if given.is_none_or(|given| given == port || given == self.default_port) {
-            if let Some(s) = hosts.get(name) {
-                return Arc::clone(s);
-            }
+        if given.is_none_or(|given| given == port || given == self.default_port)
+            && let Some(s) = hosts.get(name)
+        {
+            return Arc::clone(s);
         }
         drop(hosts);
         self.default_server()

@@ -47,7 +47,9 @@ impl Conn {
         compressible: bool,
     ) -> Result<(), AnswerError> {
         self.must_be_open()?;
-        let Some(reply) = self.reply.borrow_mut().take() else { return Err(AnswerError::AlreadyAnswered) };
+        let Some(reply) = self.reply.borrow_mut().take() else {
+            return Err(AnswerError::AlreadyAnswered);
+        };
         let status = self.effective_status(status);
         self.status.set(status);
         self.set_content_type(content_type);
@@ -78,7 +80,12 @@ impl Conn {
     ///
     /// # Errors
     /// The connection has answered already.
-    pub fn promise(&self, status: u16, content_type: Option<&str>, length: Option<u64>) -> Result<(), AnswerError> {
+    pub fn promise(
+        &self,
+        status: u16,
+        content_type: Option<&str>,
+        length: Option<u64>,
+    ) -> Result<(), AnswerError> {
         self.must_be_open()?;
         self.status.set(self.effective_status(status));
         self.set_content_type(content_type);
@@ -99,7 +106,9 @@ impl Conn {
         match self.progress.get() {
             Progress::Done => return Err(AnswerError::AlreadyAnswered),
             Progress::Open => {
-                let Some(body) = self.own_head(data) else { return Ok(()) };
+                let Some(body) = self.own_head(data) else {
+                    return Ok(());
+                };
                 self.start_stream(false)?;
                 return self.write_body(&body);
             }
@@ -110,21 +119,30 @@ impl Conn {
     }
 
     fn write_body(&self, data: &[u8]) -> Result<(), AnswerError> {
-        if self.skip_body.get() || data.is_empty() || !http::response::allows_body(self.status.get()) {
+        if self.skip_body.get()
+            || data.is_empty()
+            || !http::response::allows_body(self.status.get())
+        {
             return Ok(());
         }
         let mut data = data;
         if let Some(length) = self.promised_length.get() {
-            let left = usize::try_from(length.saturating_sub(self.sent.get())).unwrap_or(usize::MAX);
+            let left =
+                usize::try_from(length.saturating_sub(self.sent.get())).unwrap_or(usize::MAX);
             if data.len() > left {
-                shared::warning!("{}: more bytes than the {length} announced; they are dropped", self.url());
+                shared::warning!(
+                    "{}: more bytes than the {length} announced; they are dropped",
+                    self.url()
+                );
                 data = &data[..left];
             }
         }
         let zipped = self.gzip.borrow_mut().as_mut().map(|z| z.write(data));
         let data = zipped.as_deref().unwrap_or(data);
         let mut stream = self.stream.borrow_mut();
-        let Some(stream) = stream.as_mut() else { return Err(AnswerError::AlreadyAnswered) };
+        let Some(stream) = stream.as_mut() else {
+            return Err(AnswerError::AlreadyAnswered);
+        };
         stream.write(data).map_err(AnswerError::Io)?;
         stream.flush().map_err(AnswerError::Io)?;
         self.sent.set(self.sent.get() + data.len() as u64);
@@ -147,7 +165,9 @@ impl Conn {
         }
         self.progress.set(Progress::Done);
         let tail = self.gzip.borrow_mut().take().map(GzipStream::finish);
-        let Some(mut stream) = self.stream.borrow_mut().take() else { return Ok(()) };
+        let Some(mut stream) = self.stream.borrow_mut().take() else {
+            return Ok(());
+        };
         if let Some(tail) = tail.filter(|t| !t.is_empty() && !self.skip_body.get()) {
             stream.write(&tail).map_err(AnswerError::Io)?;
             self.sent.set(self.sent.get() + tail.len() as u64);
@@ -165,7 +185,10 @@ impl Conn {
 
     /// An error page answers with the status of the error, not with its own 200.
     fn effective_status(&self, status: u16) -> u16 {
-        self.error_status.get().filter(|_| status == 200).unwrap_or(status)
+        self.error_status
+            .get()
+            .filter(|_| status == 200)
+            .unwrap_or(status)
     }
 
     fn must_be_open(&self) -> Result<(), AnswerError> {
@@ -204,28 +227,42 @@ impl Conn {
         let head = String::from_utf8_lossy(&std::mem::take(&mut *have)).into_owned();
         let mut lines = head.lines();
         let mut first = lines.next().unwrap_or_default().splitn(3, ' ').skip(1);
-        let status = first.next().and_then(|s| s.parse().ok()).filter(|s| (100..600).contains(s));
-        self.status.set(self.effective_status(status.unwrap_or(200)));
+        let status = first
+            .next()
+            .and_then(|s| s.parse().ok())
+            .filter(|s| (100..600).contains(s));
+        self.status
+            .set(self.effective_status(status.unwrap_or(200)));
         *self.reason.borrow_mut() = first.next().filter(|r| !r.is_empty()).map(str::to_owned);
         for (key, value) in lines.filter_map(|l| l.split_once(':')) {
             let (key, value) = (key.trim(), value.trim());
             if key.eq_ignore_ascii_case("content-length") {
                 self.promised_length.set(value.parse().ok());
             } else if !key.eq_ignore_ascii_case("transfer-encoding") {
-                self.output.borrow_mut().put(key.to_ascii_lowercase(), value);
+                self.output
+                    .borrow_mut()
+                    .put(key.to_ascii_lowercase(), value);
             }
         }
         Some(body)
     }
 
     fn start_stream(&self, compressible: bool) -> Result<(), AnswerError> {
-        let Some(reply) = self.reply.borrow_mut().take() else { return Err(AnswerError::AlreadyAnswered) };
+        let Some(reply) = self.reply.borrow_mut().take() else {
+            return Err(AnswerError::AlreadyAnswered);
+        };
         let length = self.promised_length.get();
         if compressible && length.is_none() && self.compression(None) == Decision::Gzip {
             *self.gzip.borrow_mut() = Some(GzipStream::new(self.compress_level()));
         }
-        let streaming = Streaming { length, close: self.keep_alive.get().map(|k| !k), on_sent: None };
-        let stream = reply.start(self.head(), streaming).map_err(AnswerError::Io)?;
+        let streaming = Streaming {
+            length,
+            close: self.keep_alive.get().map(|k| !k),
+            on_sent: None,
+        };
+        let stream = reply
+            .start(self.head(), streaming)
+            .map_err(AnswerError::Io)?;
         *self.stream.borrow_mut() = Some(stream);
         self.progress.set(Progress::Streaming);
         Ok(())
@@ -235,13 +272,18 @@ impl Conn {
     pub fn compress_level(&self) -> u32 {
         let settings = &self.server.settings;
         match self.compress.get() {
-            -1 if settings.compressenable => u32::try_from(settings.compresslevel.get()).unwrap_or(0),
+            -1 if settings.compressenable => {
+                u32::try_from(settings.compresslevel.get()).unwrap_or(0)
+            }
             n => u32::try_from(n).unwrap_or(0),
         }
     }
 
     pub fn accepts_gzip(&self) -> bool {
-        compress::accepts_gzip(http::head::values(&self.headers.borrow(), "accept-encoding"))
+        compress::accepts_gzip(http::head::values(
+            &self.headers.borrow(),
+            "accept-encoding",
+        ))
     }
 
     fn compressed(&self, bytes: Bytes) -> Bytes {
@@ -259,8 +301,12 @@ impl Conn {
             return Decision::Never;
         }
         let level = self.compress_level();
-        let min_size = u64::try_from(self.server.settings.compressminsize.get()).unwrap_or(u64::MAX);
-        let config = CompressConfig { enabled: level > 0, level, min_size };
+        let min_size = self.server.settings.compressminsize.get();
+        let config = CompressConfig {
+            enabled: level > 0,
+            level,
+            min_size,
+        };
         let headers = self.headers.borrow();
         let mut output = self.output.borrow_mut();
         let decision = compress::decide(
@@ -270,7 +316,10 @@ impl Conn {
             size,
             output.iget("content-encoding").is_some(),
         );
-        if decision.varies() && !http::head::values(&output, "vary").any(|v| v.to_ascii_lowercase().contains("accept-encoding")) {
+        if decision.varies()
+            && !http::head::values(&output, "vary")
+                .any(|v| v.to_ascii_lowercase().contains("accept-encoding"))
+        {
             output.put("vary", "accept-encoding");
         }
         if decision == Decision::Gzip {

@@ -40,7 +40,11 @@ impl Drop for Runner {
 pub fn connection_thread(server: &Arc<VirtualServer>, work: impl FnOnce(&mut Runner)) {
     super::in_thread(|| match birth::create_interp(server) {
         Ok((interp, context)) => {
-            let mut runner = Runner { server: Arc::clone(server), interp, context };
+            let mut runner = Runner {
+                server: Arc::clone(server),
+                interp,
+                context,
+            };
             work(&mut runner);
         }
         Err(Exit::Error(e)) => shared::error!("cannot make an interpreter: {}", e.info()),
@@ -99,7 +103,11 @@ impl Runner {
                 Err(Exit::Break) => return Verdict::Continue,
                 Err(Exit::Continue) => {}
                 Err(e) => {
-                    super::report(&self.interp, &format!("{} filter, {}", stage.name(), request_line(conn)), e);
+                    super::report(
+                        &self.interp,
+                        &format!("{} filter, {}", stage.name(), request_line(conn)),
+                        e,
+                    );
                     if stage != Stage::Trace {
                         return Verdict::Failed;
                     }
@@ -134,7 +142,16 @@ impl Runner {
                 } else {
                     shared::error!("{info}");
                 }
-                self.fail(conn, if busy { 503 } else if bad { 400 } else { 500 });
+                self.fail(
+                    conn,
+                    if busy {
+                        503
+                    } else if bad {
+                        400
+                    } else {
+                        500
+                    },
+                );
             }
             Err(e) => {
                 super::report(&self.interp, &format!("handler, {}", request_line(conn)), e);
@@ -183,7 +200,11 @@ impl Runner {
             return Verdict::Continue;
         }
         crate::authority::authorize(&self.interp, conn).unwrap_or_else(|e| {
-            super::report(&self.interp, &format!("authorization, {}", request_line(conn)), e);
+            super::report(
+                &self.interp,
+                &format!("authorization, {}", request_line(conn)),
+                e,
+            );
             Verdict::Failed
         })
     }
@@ -224,8 +245,16 @@ impl Runner {
     }
 
     fn describe_error(&self, conn: &Rc<Conn>, e: &tcl::TclError) -> String {
-        let info = if e.info().is_empty() { e.message() } else { e.info() };
-        let mut text = format!("{}, PeerAddress: {}\n{info}", request_line(conn), conn.request.peer.ip());
+        let info = if e.info().is_empty() {
+            e.message()
+        } else {
+            e.info()
+        };
+        let mut text = format!(
+            "{}, PeerAddress: {}\n{info}",
+            request_line(conn),
+            conn.request.peer.ip()
+        );
         if let Some(headers) = &self.server.tcl.errorlogheaders {
             for name in headers.split_whitespace() {
                 if let Some(value) = conn.header(name) {
@@ -250,7 +279,12 @@ pub fn run_handler(interp: &Interp, conn: &Rc<Conn>, handler: &Handler) -> Outco
         Handler::Script(script) => script.run(interp, conn),
         Handler::Fastpath => serve_file(interp, conn, &conn.url()),
         Handler::Native(native) => {
-            let response = native.answer(&conn.server, &conn.driver, &conn.request.head, &conn.target.borrow());
+            let response = native.answer(
+                &conn.server,
+                &conn.driver,
+                &conn.request.head,
+                &conn.target.borrow(),
+            );
             send(conn, response);
             Ok(())
         }
@@ -270,12 +304,12 @@ pub fn serve_file(interp: &Interp, conn: &Rc<Conn>, url: &str) -> Outcome<()> {
 /// # Errors
 /// Those of the configured page.
 pub fn return_status(interp: &Interp, conn: &Rc<Conn>, status: u16) -> Outcome<()> {
-    if let Some(url) = conn.server.error_pages.get(&status).cloned() {
-        if conn.redirects.get() == 0 {
-            conn.status.set(status);
-            conn.error_status.set(Some(status));
-            return super::pages::internal_redirect(interp, conn, &url);
-        }
+    if let Some(url) = conn.server.error_pages.get(&status).cloned()
+        && conn.redirects.get() == 0
+    {
+        conn.status.set(status);
+        conn.error_status.set(Some(status));
+        return super::pages::internal_redirect(interp, conn, &url);
     }
     plain_notice(interp, conn, status)
 }
@@ -289,19 +323,29 @@ pub fn plain_notice(interp: &Interp, conn: &Rc<Conn>, status: u16) -> Outcome<()
         404 => "The requested URL was not found on this server.",
         405 => "This request method is not supported for the requested URL.",
         403 => "The requested URL cannot be accessed by this server.",
-        401 => "The requested URL cannot be accessed because a valid username and password are required.",
+        401 => {
+            "The requested URL cannot be accessed because a valid username and password are required."
+        }
         503 => "The server is temporarily unable to answer. Please try again later.",
         301..=303 | 307 | 308 => "The requested URL has moved.",
         _ => "The requested URL cannot be accessed due to a system error on this server.",
     };
-    let title = if status == 401 { "Access Denied" } else { http::response::reason(status) };
+    let title = if status == 401 {
+        "Access Denied"
+    } else {
+        http::response::reason(status)
+    };
     return_notice(interp, conn, status, title, message);
     Ok(())
 }
 
 /// A notice page in the way the server is configured to show them.
 pub fn return_notice(interp: &Interp, conn: &Rc<Conn>, status: u16, title: &str, message: &str) {
-    let notice = Notice { status, title: title.to_owned(), message: message.to_owned() };
+    let notice = Notice {
+        status,
+        title: title.to_owned(),
+        message: message.to_owned(),
+    };
     let render = conn.server.process().scripting.notice;
     let page = render
         .and_then(|r| r(interp, conn, &notice))

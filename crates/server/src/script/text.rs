@@ -27,7 +27,9 @@ impl Coder {
     pub fn encode<'a>(&self, interp: &Interp, text: &'a str) -> Cow<'a, [u8]> {
         match self {
             Coder::Here(charset) => charset.encode(text),
-            Coder::Tcl(name) => match convert(interp, "convertto", name, Obj::from(text)).and_then(|o| o.byte_values()) {
+            Coder::Tcl(name) => match convert(interp, "convertto", name, Obj::from(text))
+                .and_then(|o| o.byte_values())
+            {
                 Some(bytes) => Cow::Owned(bytes),
                 None => Cow::Borrowed(text.as_bytes()),
             },
@@ -37,7 +39,10 @@ impl Coder {
     /// Bytes that are no text in the charset are taken for UTF-8, or else for Latin-1.
     pub fn decode(&self, interp: &Interp, bytes: &[u8]) -> String {
         match self {
-            Coder::Here(charset) => charset.decode(bytes).unwrap_or_else(|| charset::lenient(bytes)).into_owned(),
+            Coder::Here(charset) => charset
+                .decode(bytes)
+                .unwrap_or_else(|| charset::lenient(bytes))
+                .into_owned(),
             Coder::Tcl(name) => match convert(interp, "convertfrom", name, Obj::bytes(bytes)) {
                 Some(text) => text.text(),
                 None => charset::lenient(bytes).into_owned(),
@@ -49,7 +54,10 @@ impl Coder {
 impl Conn {
     /// The charset of text this connection sends, where its type does not say.
     pub fn charset(&self) -> String {
-        self.output_charset.borrow().clone().unwrap_or_else(|| self.server.output_charset())
+        self.output_charset
+            .borrow()
+            .clone()
+            .unwrap_or_else(|| self.server.output_charset())
     }
 
     /// The content type of a response with text, complete with its charset, and the coder for it. An unknown charset
@@ -59,11 +67,16 @@ impl Conn {
         if let Some(named) = charset::of_type(content_type) {
             return match Coder::find(&named) {
                 Some(coder) => (content_type.to_owned(), coder),
-                None => (format!("{}; charset=utf-8", charset::media_type(content_type)), utf8),
+                None => (
+                    format!("{}; charset=utf-8", charset::media_type(content_type)),
+                    utf8,
+                ),
             };
         }
         let media = charset::media_type(content_type);
-        let packed = ["image/", "audio/", "video/", "font/"].iter().any(|p| media.starts_with(p));
+        let packed = ["image/", "audio/", "video/", "font/"]
+            .iter()
+            .any(|p| media.starts_with(p));
         if packed && !media.ends_with("+xml") {
             return (content_type.to_owned(), utf8);
         }
@@ -75,10 +88,20 @@ impl Conn {
         if media.is_empty() {
             return (String::new(), coder);
         }
-        (charset::add_to_type(content_type, &name).into_owned(), coder)
+        (
+            charset::add_to_type(content_type, &name).into_owned(),
+            coder,
+        )
     }
 }
 
 fn convert(interp: &Interp, direction: &str, encoding: &str, value: Obj) -> Option<Obj> {
-    interp.call(&[Obj::from("::encoding"), Obj::from(direction), Obj::from(encoding), value]).ok()
+    interp
+        .call(&[
+            Obj::from("::encoding"),
+            Obj::from(direction),
+            Obj::from(encoding),
+            value,
+        ])
+        .ok()
 }
