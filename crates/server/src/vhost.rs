@@ -135,12 +135,13 @@ fn host_name(host: &str, strip_port: bool, strip_www: bool) -> Option<String> {
             host.truncate(at);
         }
     }
-    let host = host.trim_end_matches('.');
+    let host = host.as_str();
     let host = if strip_www {
         host.strip_prefix("www.").unwrap_or(host)
     } else {
         host
     };
+    let host = host.trim_end_matches('.');
     let one_directory = matches!(
         Path::new(host).components().collect::<Vec<_>>()[..],
         [Component::Normal(_)]
