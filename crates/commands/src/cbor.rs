@@ -24,7 +24,12 @@ commands! { TABLE(call):
 /// Arrays and maps within each other.
 const DEEPEST: usize = 64;
 
-fn parse(call: &Call<'_>, bytes: &[u8], encoding: Option<Encoding>, scan: bool) -> Result<Obj, Exit> {
+fn parse(
+    call: &Call<'_>,
+    bytes: &[u8],
+    encoding: Option<Encoding>,
+    scan: bool,
+) -> Result<Obj, Exit> {
     let mut decoder = Decoder {
         rest: bytes,
         // The manual says hex, but scripts take the bytes as they are.
@@ -33,7 +38,11 @@ fn parse(call: &Call<'_>, bytes: &[u8], encoding: Option<Encoding>, scan: bool) 
     };
     let value = decoder.item(0)?;
     let used = bytes.len() - decoder.rest.len();
-    Ok(if scan { Obj::list([value, Obj::from(used)]) } else { value })
+    Ok(if scan {
+        Obj::list([value, Obj::from(used)])
+    } else {
+        value
+    })
 }
 
 struct Decoder<'a> {
@@ -60,19 +69,28 @@ impl<'a> Decoder<'a> {
             _ => {}
         }
         let argument = match info {
-            24..=27 => self.take(1 << (info - 24))?.iter().fold(0u64, |n, b| n << 8 | u64::from(*b)),
+            24..=27 => self
+                .take(1 << (info - 24))?
+                .iter()
+                .fold(0u64, |n, b| n << 8 | u64::from(*b)),
             info => u64::from(info),
         };
         match major {
-            0 => i64::try_from(argument).map(Obj::from).map_err(|_| problem("integer too large for Tcl wide int")),
+            0 => i64::try_from(argument)
+                .map(Obj::from)
+                .map_err(|_| problem("integer too large for Tcl wide int")),
             1 => i64::try_from(argument)
                 .map(|n| Obj::from(-1 - n))
                 .map_err(|_| problem("negative integer too small for Tcl wide int")),
-            2 => self.bytes(argument).map(|bytes| self.encoding.encode(bytes)),
+            2 => self
+                .bytes(argument)
+                .map(|bytes| self.encoding.encode(bytes)),
             3 => self.bytes(argument).map(text),
             4 => {
                 let count = self.count(argument, 1)?;
-                let items = (0..count).map(|_| self.item(depth + 1)).collect::<Result<Vec<_>, _>>()?;
+                let items = (0..count)
+                    .map(|_| self.item(depth + 1))
+                    .collect::<Result<Vec<_>, _>>()?;
                 Ok(Obj::list(items))
             }
             _ => {

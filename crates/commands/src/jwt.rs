@@ -79,7 +79,7 @@ commands! { METHODS(call):
     "ns_jwt verify" [
         -alg: Option<String>, -key: Option<Obj>, -jwk: Option<Obj>, -jwks: Option<Obj>, -secret: Option<Obj>,
         -kid: Option<String>, -requirekid: bool, -verifyclaims: bool, -aud: Option<String>, -iss: Option<String>,
-        -sub: Option<String>, -clockskew: Option<i64> , -now: Option<i64>,
+        -sub: Option<String>, -clockskew as "/value/": Option<i64>, -now as "/value/": Option<i64>,
     ] (token: String)
         => {
             let token = Token::new(&token)?;
@@ -129,14 +129,23 @@ commands! { METHODS(call):
 }
 
 fn dispatch(call: &Call<'_>, method: &str) -> Outcome {
-    match METHODS.iter().find(|row| row.words().nth(1) == Some(method)) {
+    match METHODS
+        .iter()
+        .find(|row| row.words().nth(1) == Some(method))
+    {
         Some(row) => call.hand_over(row, 2, None),
-        None => Err(tcl::error(format!("::ns_jwt: unable to dispatch method '{method}'"))),
+        None => Err(tcl::error(format!(
+            "::ns_jwt: unable to dispatch method '{method}'"
+        ))),
     }
 }
 
 fn dict<const N: usize>(fields: [(&str, Obj); N]) -> Obj {
-    Obj::dict(fields.into_iter().map(|(name, value)| (Obj::from(name), value)))
+    Obj::dict(
+        fields
+            .into_iter()
+            .map(|(name, value)| (Obj::from(name), value)),
+    )
 }
 
 type Members = Vec<(String, Value)>;
@@ -156,8 +165,16 @@ fn put_triples(call: &Call<'_>, members: &mut Members, triples: Option<Obj>) -> 
 
 /// One audience as a string, several as an array.
 fn audience(list: &Obj) -> Result<Value, Exit> {
-    let mut texts: Vec<Value> = list.elements()?.iter().map(|a| Value::Text(a.text())).collect();
-    Ok(if texts.len() == 1 { texts.remove(0) } else { Value::Array(texts) })
+    let mut texts: Vec<Value> = list
+        .elements()?
+        .iter()
+        .map(|a| Value::Text(a.text()))
+        .collect();
+    Ok(if texts.len() == 1 {
+        texts.remove(0)
+    } else {
+        Value::Array(texts)
+    })
 }
 
 fn hmac_digest(alg: &str) -> Option<&'static str> {
@@ -193,7 +210,10 @@ fn suits(alg: &str, key: &Key) -> Result<Option<&'static str>, Exit> {
         ("RS384", Kind::Rsa) => Some("sha384"),
         ("RS512", Kind::Rsa) => Some("sha512"),
         ("EdDSA" | "ES256" | "ES256K" | "ES384" | "ES512" | "RS256" | "RS384" | "RS512", _) => {
-            return Err(tcl::error(format!("key of type \"{}\" cannot be used with \"{alg}\"", key.kind.name())));
+            return Err(tcl::error(format!(
+                "key of type \"{}\" cannot be used with \"{alg}\"",
+                key.kind.name()
+            )));
         }
         _ => return Err(tcl::error(format!("unsupported JWT algorithm \"{alg}\""))),
     };
@@ -214,7 +234,11 @@ fn make_signature(
         return hmac(digest, &shared(secret)?, message);
     }
     let Some(pem) = key.filter(|key| !key.is_empty()) else {
-        let why = if jwk { "signing with -jwk is not implemented" } else { "missing signing key; provide -key" };
+        let why = if jwk {
+            "signing with -jwk is not implemented"
+        } else {
+            "missing signing key; provide -key"
+        };
         return Err(tcl::error(why));
     };
     let key = Key::read_private(pem, None)?;
@@ -235,7 +259,9 @@ impl<'a> Token<'a> {
     fn new(token: &'a str) -> Result<Token<'a>, Exit> {
         let parts: Vec<&str> = token.split('.').collect();
         let [header, payload, signature] = parts[..] else {
-            return Err(tcl::error("invalid JWT: expected 3 dot-separated components"));
+            return Err(tcl::error(
+                "invalid JWT: expected 3 dot-separated components",
+            ));
         };
         let object = |part: &str| -> Result<Value, Exit> {
             let text = String::from_utf8(decode_bytes(part, true, true)?);
@@ -256,8 +282,14 @@ impl<'a> Token<'a> {
 
 /// A member of an object; of several with the name the last, as in dictionaries.
 fn get<'v>(object: &'v Value, name: &str) -> Option<&'v Value> {
-    let Value::Object(members) = object else { return None };
-    members.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
+    let Value::Object(members) = object else {
+        return None;
+    };
+    members
+        .iter()
+        .rev()
+        .find(|(key, _)| key == name)
+        .map(|(_, value)| value)
 }
 
 fn text_of(object: &Value, name: &str) -> Option<String> {
@@ -282,14 +314,20 @@ fn verification_key(
         return of_jwk(&web_key(&jwk)?, alg);
     }
     let Some(set) = given(jwks) else {
-        return Err(tcl::error("missing verification key; provide -key, -jwk, or -jwks"));
+        return Err(tcl::error(
+            "missing verification key; provide -key, -jwk, or -jwks",
+        ));
     };
     let keys = web_keys(&set)?;
-    let mut fitting = keys.iter().filter(|key| kid.is_empty() || field(key, "kid") == Some(kid));
+    let mut fitting = keys
+        .iter()
+        .filter(|key| kid.is_empty() || field(key, "kid") == Some(kid));
     match (fitting.next(), fitting.next()) {
         (Some(key), None) => of_jwk(key, alg),
         (None, _) => Err(tcl::error(format!("no key with kid \"{kid}\" in JWK set"))),
-        _ => Err(tcl::error("JWK set contains several keys that may be meant")),
+        _ => Err(tcl::error(
+            "JWK set contains several keys that may be meant",
+        )),
     }
 }
 
@@ -297,7 +335,10 @@ fn verification_key(
 type WebKey = Vec<(String, String)>;
 
 fn field<'k>(key: &'k WebKey, name: &str) -> Option<&'k str> {
-    key.iter().rev().find(|(k, _)| k == name).map(|(_, v)| v.as_str())
+    key.iter()
+        .rev()
+        .find(|(k, _)| k == name)
+        .map(|(_, v)| v.as_str())
 }
 
 /// From a dictionary or from JSON.
@@ -305,14 +346,21 @@ fn web_key(jwk: &Obj) -> Result<WebKey, Exit> {
     if let Some(value) = as_json(jwk) {
         return Ok(from_json(&value));
     }
-    let pairs = jwk.pairs().map_err(|_| tcl::error("invalid JWK: expected a dictionary"))?;
-    Ok(pairs.into_iter().map(|(k, v)| (k.text(), v.text())).collect())
+    let pairs = jwk
+        .pairs()
+        .map_err(|_| tcl::error("invalid JWK: expected a dictionary"))?;
+    Ok(pairs
+        .into_iter()
+        .map(|(k, v)| (k.text(), v.text()))
+        .collect())
 }
 
 fn web_keys(jwks: &Obj) -> Result<Vec<WebKey>, Exit> {
     let bad = || tcl::error("invalid JWK set: expected a dictionary with the key \"keys\"");
     if let Some(value) = as_json(jwks) {
-        let Some(Value::Array(keys)) = get(&value, "keys") else { return Err(bad()) };
+        let Some(Value::Array(keys)) = get(&value, "keys") else {
+            return Err(bad());
+        };
         return Ok(keys.iter().map(from_json).collect());
     }
     let keys = jwks.dict_get("keys").ok().flatten().ok_or_else(bad)?;
@@ -321,12 +369,21 @@ fn web_keys(jwks: &Obj) -> Result<Vec<WebKey>, Exit> {
 
 fn as_json(value: &Obj) -> Option<Value> {
     let text = value.text();
-    let may_be = text.trim_start().strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with('"'));
-    if may_be { parse::parse(&text, &Limits::default()).ok() } else { None }
+    let may_be = text
+        .trim_start()
+        .strip_prefix('{')
+        .is_some_and(|rest| rest.trim_start().starts_with('"'));
+    if may_be {
+        parse::parse(&text, &Limits::default()).ok()
+    } else {
+        None
+    }
 }
 
 fn from_json(value: &Value) -> WebKey {
-    let Value::Object(members) = value else { return Vec::new() };
+    let Value::Object(members) = value else {
+        return Vec::new();
+    };
     let texts = members.iter().filter_map(|(k, v)| match v {
         Value::Text(text) => Some((k.clone(), text.clone())),
         _ => None,
@@ -335,7 +392,8 @@ fn from_json(value: &Value) -> WebKey {
 }
 
 fn of_jwk(jwk: &WebKey, alg: &str) -> Result<Key, Exit> {
-    if field(jwk, "alg").is_some_and(|a| a != alg) || field(jwk, "use").is_some_and(|u| u != "sig") {
+    if field(jwk, "alg").is_some_and(|a| a != alg) || field(jwk, "use").is_some_and(|u| u != "sig")
+    {
         return Err(tcl::error(format!("JWK is not for \"{alg}\" signatures")));
     }
     let number = |name: &str| -> Result<Vec<u8>, Exit> {
@@ -347,7 +405,10 @@ fn of_jwk(jwk: &WebKey, alg: &str) -> Result<Key, Exit> {
         Some("EC") => keys::ec(crv, &number("x")?, &number("y")?),
         Some("OKP") => keys::okp(crv, &number("x")?),
         Some("RSA") => keys::rsa(&number("n")?, &number("e")?),
-        kty => Err(tcl::error(format!("unsupported JWK key type \"{}\"", kty.unwrap_or_default()))),
+        kty => Err(tcl::error(format!(
+            "unsupported JWK key type \"{}\"",
+            kty.unwrap_or_default()
+        ))),
     }
 }
 
@@ -356,7 +417,9 @@ fn check_times(payload: &Value, now: i64, skew: i64) -> Result<(), Exit> {
     let seconds = |name: &str| -> Result<Option<f64>, Exit> {
         match get(payload, name) {
             None => Ok(None),
-            Some(Value::Number(text)) if text.parse::<f64>().is_ok_and(f64::is_finite) => Ok(text.parse().ok()),
+            Some(Value::Number(text)) if text.parse::<f64>().is_ok_and(f64::is_finite) => {
+                Ok(text.parse().ok())
+            }
             Some(_) => Err(tcl::error(format!("JWT claim \"{name}\" is not a number"))),
         }
     };
@@ -373,9 +436,16 @@ fn check_times(payload: &Value, now: i64, skew: i64) -> Result<(), Exit> {
     Ok(())
 }
 
-fn check_names(payload: &Value, iss: Option<&str>, sub: Option<&str>, aud: Option<&str>) -> Result<(), Exit> {
+fn check_names(
+    payload: &Value,
+    iss: Option<&str>,
+    sub: Option<&str>,
+    aud: Option<&str>,
+) -> Result<(), Exit> {
     let differs = |name: &str, wanted: Option<&str>| {
-        wanted.is_some_and(|wanted| !wanted.is_empty() && text_of(payload, name).as_deref() != Some(wanted))
+        wanted.is_some_and(|wanted| {
+            !wanted.is_empty() && text_of(payload, name).as_deref() != Some(wanted)
+        })
     };
     if differs("iss", iss) {
         return Err(tcl::error("JWT issuer mismatch"));
@@ -383,14 +453,20 @@ fn check_names(payload: &Value, iss: Option<&str>, sub: Option<&str>, aud: Optio
     if differs("sub", sub) {
         return Err(tcl::error("JWT subject mismatch"));
     }
-    let Some(wanted) = aud.filter(|aud| !aud.is_empty()) else { return Ok(()) };
+    let Some(wanted) = aud.filter(|aud| !aud.is_empty()) else {
+        return Ok(());
+    };
     let is = |value: &Value| matches!(value, Value::Text(text) if text == wanted);
     let named = match get(payload, "aud") {
         Some(Value::Array(all)) => all.iter().any(is),
         Some(one) => is(one),
         None => false,
     };
-    if named { Ok(()) } else { Err(tcl::error("JWT audience mismatch")) }
+    if named {
+        Ok(())
+    } else {
+        Err(tcl::error("JWT audience mismatch"))
+    }
 }
 
 #[cfg(test)]
@@ -400,11 +476,14 @@ mod tests {
     #[test]
     fn the_token_of_rfc_7515() {
         let token = "eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
-        let token = Token::new(token).ok().expect("it has three parts");
+        let token = Token::new(token).expect("it has three parts");
         assert_eq!(text_of(&token.payload, "iss").as_deref(), Some("joe"));
         let key = "AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow";
-        let key = decode_bytes(key, true, true).ok().expect("base64");
-        assert_eq!(hmac("sha256", &key, token.signed.as_bytes()).ok(), Some(token.signature));
+        let key = decode_bytes(key, true, true).expect("base64");
+        assert_eq!(
+            hmac("sha256", &key, token.signed.as_bytes()).ok(),
+            Some(token.signature)
+        );
         assert!(check_times(&token.payload, 1_300_819_379, 0).is_ok());
         assert!(check_times(&token.payload, 1_300_819_380, 0).is_err());
     }

@@ -1,6 +1,8 @@
 //! ns_crypto::aead: AES in Galois/Counter Mode (NIST SP 800-38D). What does not authenticate is not decrypted.
 
-use aws_lc_rs::aead::{AES_128_GCM, AES_192_GCM, AES_256_GCM, Aad, Algorithm, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::aead::{
+    AES_128_GCM, AES_192_GCM, AES_256_GCM, Aad, Algorithm, LessSafeKey, Nonce, UnboundKey,
+};
 use aws_lc_rs::cipher::{self, EncryptingKey, EncryptionContext, UnboundCipherKey};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use synopsis::commands;
@@ -46,7 +48,9 @@ fn iv_bytes(iv: Option<Obj>, binary: bool) -> Result<Vec<u8>, Exit> {
     // A default would be the same for all messages, which reveals them and the key of the authentication.
     match iv.map(|iv| bytes(&iv, binary)) {
         Some(iv) if !iv.is_empty() => Ok(iv),
-        _ => Err(tcl::error("no initialization vector given: provide -iv, another one for each message")),
+        _ => Err(tcl::error(
+            "no initialization vector given: provide -iv, another one for each message",
+        )),
     }
 }
 
@@ -65,31 +69,51 @@ impl Cipher {
             "aes-128-gcm" | "id-aes128-gcm" => (&AES_128_GCM, &cipher::AES_128, 16),
             "aes-192-gcm" | "id-aes192-gcm" => (&AES_192_GCM, &cipher::AES_192, 24),
             "aes-256-gcm" | "id-aes256-gcm" => (&AES_256_GCM, &cipher::AES_256, 32),
-            other if other.starts_with("aes-") || other.starts_with("chacha20") || other.starts_with("des") => {
-                return Err(tcl::error(format!("cipher \"{name}\" does not support require mode: gcm")));
+            other
+                if other.starts_with("aes-")
+                    || other.starts_with("chacha20")
+                    || other.starts_with("des") =>
+            {
+                return Err(tcl::error(format!(
+                    "cipher \"{name}\" does not support require mode: gcm"
+                )));
             }
             _ => return Err(tcl::error(format!("Unknown cipher \"{name}\""))),
         };
         match key.get(..length) {
-            Some(key) => Ok(Cipher { gcm, aes, key: key.to_vec() }),
-            None => Err(tcl::error(format!("key too short: cipher \"{name}\" needs {length} bytes, got {}", key.len()))),
+            Some(key) => Ok(Cipher {
+                gcm,
+                aes,
+                key: key.to_vec(),
+            }),
+            None => Err(tcl::error(format!(
+                "key too short: cipher \"{name}\" needs {length} bytes, got {}",
+                key.len()
+            ))),
         }
     }
 
     fn seal(&self, iv: &[u8], aad: &[u8], mut bytes: Vec<u8>) -> Result<(Vec<u8>, Vec<u8>), Exit> {
         let failed = || tcl::error("could not encrypt data");
         let Ok(nonce) = Nonce::try_assume_unique_for_key(iv) else {
-            let tag = self.any_iv(iv).and_then(|any| any.seal(aad, &mut bytes)).ok_or_else(failed)?;
+            let tag = self
+                .any_iv(iv)
+                .and_then(|any| any.seal(aad, &mut bytes))
+                .ok_or_else(failed)?;
             return Ok((bytes, tag.to_vec()));
         };
         let key = LessSafeKey::new(UnboundKey::new(self.gcm, &self.key).map_err(|_| failed())?);
-        let tag = key.seal_in_place_separate_tag(nonce, Aad::from(aad), &mut bytes).map_err(|_| failed())?;
+        let tag = key
+            .seal_in_place_separate_tag(nonce, Aad::from(aad), &mut bytes)
+            .map_err(|_| failed())?;
         let tag = tag.as_ref().to_vec();
         Ok((bytes, tag))
     }
 
     fn open(&self, iv: &[u8], aad: &[u8], mut bytes: Vec<u8>, tag: &[u8]) -> Result<Vec<u8>, Exit> {
-        let failed = || tcl::error("could not decrypt data: authentication failed (wrong key, iv, aad or tag)");
+        let failed = || {
+            tcl::error("could not decrypt data: authentication failed (wrong key, iv, aad or tag)")
+        };
         if tag.len() != TAG {
             return Err(failed());
         }
@@ -101,7 +125,8 @@ impl Cipher {
             return Ok(bytes);
         };
         let key = LessSafeKey::new(UnboundKey::new(self.gcm, &self.key).map_err(|_| failed())?);
-        key.open_in_place_separate_tag(nonce, Aad::from(aad), tag, &mut bytes).map_err(|_| failed())?;
+        key.open_in_place_separate_tag(nonce, Aad::from(aad), tag, &mut bytes)
+            .map_err(|_| failed())?;
         Ok(bytes)
     }
 
@@ -111,12 +136,18 @@ impl Cipher {
         self.encrypt_block(&mut zero)?;
         let hash_key = u128::from_be_bytes(zero);
         let first = ghash(hash_key, &[], iv);
-        Some(AnyIv { cipher: self, hash_key, first: first.to_be_bytes() })
+        Some(AnyIv {
+            cipher: self,
+            hash_key,
+            first: first.to_be_bytes(),
+        })
     }
 
     fn encrypt_block(&self, block: &mut [u8; 16]) -> Option<()> {
         let key = EncryptingKey::ecb(UnboundCipherKey::new(self.aes, &self.key).ok()?).ok()?;
-        key.less_safe_encrypt(block, EncryptionContext::None).ok().map(|_| ())
+        key.less_safe_encrypt(block, EncryptionContext::None)
+            .ok()
+            .map(|_| ())
     }
 }
 
@@ -148,12 +179,16 @@ impl AnyIv<'_> {
         while !rest.is_empty() {
             // Up to where the counter wraps; the library would carry into the other bits.
             let most = (u64::from(u32::MAX - number) + 1) * 16;
-            let (part, after) = rest.split_at_mut(usize::try_from(most).unwrap_or(usize::MAX).min(rest.len()));
+            let (part, after) =
+                rest.split_at_mut(usize::try_from(most).unwrap_or(usize::MAX).min(rest.len()));
             let mut counter = [0; 16];
             counter[..12].copy_from_slice(head);
             counter[12..].copy_from_slice(&number.to_be_bytes());
-            let key = EncryptingKey::ctr(UnboundCipherKey::new(self.cipher.aes, &self.cipher.key).ok()?).ok()?;
-            key.less_safe_encrypt(part, EncryptionContext::Iv128((&counter).into())).ok()?;
+            let key =
+                EncryptingKey::ctr(UnboundCipherKey::new(self.cipher.aes, &self.cipher.key).ok()?)
+                    .ok()?;
+            key.less_safe_encrypt(part, EncryptionContext::Iv128((&counter).into()))
+                .ok()?;
             number = 0;
             rest = after;
         }
@@ -188,24 +223,44 @@ mod tests {
     use super::*;
 
     fn cipher() -> Cipher {
-        Cipher::new(None, b"0123456789abcdef").ok().expect("the key is long enough")
+        Cipher::new(None, b"0123456789abcdef").expect("the key is long enough")
     }
 
     #[test]
     fn whatever_differs_is_refused() {
-        for iv in [&b"123456789012"[..], b"12345678", b"a much longer initialization vector"] {
-            let (sealed, tag) = cipher().seal(iv, b"aad", b"hello world".to_vec()).ok().expect("it is sealed");
-            assert_eq!(cipher().open(iv, b"aad", sealed.clone(), &tag).ok().as_deref(), Some(&b"hello world"[..]));
+        for iv in [
+            &b"123456789012"[..],
+            b"12345678",
+            b"a much longer initialization vector",
+        ] {
+            let (sealed, tag) = cipher()
+                .seal(iv, b"aad", b"hello world".to_vec())
+                .expect("it is sealed");
+            assert_eq!(
+                cipher()
+                    .open(iv, b"aad", sealed.clone(), &tag)
+                    .ok()
+                    .as_deref(),
+                Some(&b"hello world"[..])
+            );
             assert!(cipher().open(iv, b"aae", sealed.clone(), &tag).is_err());
-            assert!(cipher().open(b"123456789013", b"aad", sealed.clone(), &tag).is_err());
-            assert!(cipher().open(iv, b"aad", sealed.clone(), &tag[..15]).is_err());
+            assert!(
+                cipher()
+                    .open(b"123456789013", b"aad", sealed.clone(), &tag)
+                    .is_err()
+            );
+            assert!(
+                cipher()
+                    .open(iv, b"aad", sealed.clone(), &tag[..15])
+                    .is_err()
+            );
             let mut wrong = tag.clone();
             wrong[0] ^= 1;
             assert!(cipher().open(iv, b"aad", sealed.clone(), &wrong).is_err());
             let mut wrong = sealed.clone();
             wrong[3] ^= 1;
             assert!(cipher().open(iv, b"aad", wrong, &tag).is_err());
-            let other = Cipher::new(None, b"0123456789abcdeg").ok().expect("the key is long enough");
+            let other = Cipher::new(None, b"0123456789abcdeg").expect("the key is long enough");
             assert!(other.open(iv, b"aad", sealed, &tag).is_err());
         }
     }
@@ -217,10 +272,19 @@ mod tests {
         first[..12].copy_from_slice(b"123456789012");
         first[15] = 1;
         let cipher = cipher();
-        let any = AnyIv { first, ..cipher.any_iv(b"x").expect("the cipher works") };
+        let any = AnyIv {
+            first,
+            ..cipher.any_iv(b"x").expect("the cipher works")
+        };
         let mut bytes = b"some bytes, more than one block of them".to_vec();
         let tag = any.seal(b"aad", &mut bytes);
-        let (sealed, expected) = cipher.seal(b"123456789012", b"aad", b"some bytes, more than one block of them".to_vec()).ok().expect("it is sealed");
+        let (sealed, expected) = cipher
+            .seal(
+                b"123456789012",
+                b"aad",
+                b"some bytes, more than one block of them".to_vec(),
+            )
+            .expect("it is sealed");
         assert_eq!((bytes, tag.map(|t| t.to_vec())), (sealed, Some(expected)));
     }
 }

@@ -85,7 +85,9 @@ static CURVES: &[Curve] = &[
 impl Curve {
     pub fn named(name: &str) -> Option<&'static Curve> {
         let lower = name.to_ascii_lowercase();
-        CURVES.iter().find(|c| c.name == lower || c.aliases.contains(&&*lower))
+        CURVES
+            .iter()
+            .find(|c| c.name == lower || c.aliases.contains(&&*lower))
     }
 
     pub fn by_oid(oid: &[u8]) -> Option<&'static Curve> {
@@ -96,7 +98,9 @@ impl Curve {
     pub fn has(&self, point: &[u8]) -> bool {
         point.len() == 2 * self.length + 1
             && point[0] == 4
-            && signature::UnparsedPublicKey::new(self.verifying, point).parse().is_ok()
+            && signature::UnparsedPublicKey::new(self.verifying, point)
+                .parse()
+                .is_ok()
     }
 
     /// Any digest as one that the algorithms of this curve take. ECDSA uses a digest as a number: the leading bits, as

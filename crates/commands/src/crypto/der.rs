@@ -19,7 +19,12 @@ impl<'a> Reader<'a> {
             0..=0x7f => (usize::from(first), rest),
             0x81..=0x84 => {
                 let (bytes, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
-                (bytes.iter().fold(0, |length, b| length << 8 | usize::from(*b)), rest)
+                (
+                    bytes
+                        .iter()
+                        .fold(0, |length, b| length << 8 | usize::from(*b)),
+                    rest,
+                )
             }
             _ => return None,
         };
@@ -30,7 +35,9 @@ impl<'a> Reader<'a> {
 
     /// The content of the next element, which has this tag.
     pub fn expect(&mut self, tag: u8) -> Option<&'a [u8]> {
-        self.next().filter(|(t, _)| *t == tag).map(|(_, content)| content)
+        self.next()
+            .filter(|(t, _)| *t == tag)
+            .map(|(_, content)| content)
     }
 
     pub fn sequence(&mut self) -> Option<Reader<'a>> {
@@ -40,7 +47,11 @@ impl<'a> Reader<'a> {
     /// A small number that is not negative.
     pub fn number(&mut self) -> Option<u32> {
         let bytes = self.expect(INTEGER)?;
-        (bytes.len() <= 5).then(|| bytes.iter().try_fold(0u32, |n, b| n.checked_mul(256)?.checked_add(u32::from(*b))))?
+        (bytes.len() <= 5).then(|| {
+            bytes
+                .iter()
+                .try_fold(0u32, |n, b| n.checked_mul(256)?.checked_add(u32::from(*b)))
+        })?
     }
 }
 

@@ -65,13 +65,22 @@ fn failed(why: impl std::fmt::Display) -> Exit {
     tcl::error(format!("could not derive key: {why}"))
 }
 
-fn pbkdf2(digest: &str, secret: &[u8], salt: &[u8], rounds: i64, length: Option<usize>) -> Result<Vec<u8>, Exit> {
+fn pbkdf2(
+    digest: &str,
+    secret: &[u8],
+    salt: &[u8],
+    rounds: i64,
+    length: Option<usize>,
+) -> Result<Vec<u8>, Exit> {
     let prf = Hmac::new(digest, secret)?;
     let length = length.unwrap_or_else(|| prf.result().len());
     if length > LONGEST {
         return Err(failed(format!("at most {LONGEST} bytes")));
     }
-    let rounds = u32::try_from(rounds).ok().and_then(NonZeroU32::new).ok_or_else(|| failed("too many iterations"))?;
+    let rounds = u32::try_from(rounds)
+        .ok()
+        .and_then(NonZeroU32::new)
+        .ok_or_else(|| failed("too many iterations"))?;
     let mut key = vec![0; length];
     let algorithm = match digest.to_ascii_lowercase().as_str() {
         "sha1" => Some(pbkdf2::PBKDF2_HMAC_SHA1),
@@ -105,15 +114,22 @@ fn pbkdf2(digest: &str, secret: &[u8], salt: &[u8], rounds: i64, length: Option<
 fn scrypt(secret: &[u8], salt: &[u8], n: i64, r: i64, p: i64) -> Result<Vec<u8>, Exit> {
     let small = |value: i64| u32::try_from(value).map_err(|_| failed("parameters too large"));
     let (r, p) = (small(r)?, small(p)?);
-    let n = u64::try_from(n).ok().filter(|n| n.is_power_of_two() && *n > 1);
+    let n = u64::try_from(n)
+        .ok()
+        .filter(|n| n.is_power_of_two() && *n > 1);
     let n = n.ok_or_else(|| failed("-n must be a power of 2 above 1"))?;
-    let memory = n.checked_add(u64::from(p)).and_then(|blocks| blocks.checked_mul(128 * u64::from(r)));
+    let memory = n
+        .checked_add(u64::from(p))
+        .and_then(|blocks| blocks.checked_mul(128 * u64::from(r)));
     if memory.is_none_or(|m| m > MEMORY) {
-        return Err(failed(format!("more than {} megabytes needed", MEMORY >> 20)));
+        return Err(failed(format!(
+            "more than {} megabytes needed",
+            MEMORY >> 20
+        )));
     }
-    let params = scrypt::Params::new(n.trailing_zeros() as u8, r, p).map_err(|e| failed(e))?;
+    let params = scrypt::Params::new(n.trailing_zeros() as u8, r, p).map_err(failed)?;
     let mut key = vec![0; 64];
-    scrypt::scrypt(secret, salt, &params, &mut key).map_err(|e| failed(e))?;
+    scrypt::scrypt(secret, salt, &params, &mut key).map_err(failed)?;
     Ok(key)
 }
 
@@ -138,29 +154,42 @@ fn argon2(
         "argon2id" => argon2::Algorithm::Argon2id,
         "argon2i" => argon2::Algorithm::Argon2i,
         "argon2d" => argon2::Algorithm::Argon2d,
-        _ => return Err(tcl::error(format!("unknown argon2 variant \"{variant}\", valid: Argon2d Argon2i Argon2id"))),
+        _ => {
+            return Err(tcl::error(format!(
+                "unknown argon2 variant \"{variant}\", valid: Argon2d Argon2i Argon2id"
+            )));
+        }
     };
     let small = |value: i64| u32::try_from(value).map_err(|_| failed("parameters too large"));
     let length = usize::try_from(costs.length).ok().filter(|l| *l <= LONGEST);
     let length = length.ok_or_else(|| failed(format!("at most {LONGEST} bytes")))?;
     let memory = small(costs.memory)?;
     if u64::from(memory) * 1024 > MEMORY {
-        return Err(failed(format!("more than {} megabytes needed", MEMORY >> 20)));
+        return Err(failed(format!(
+            "more than {} megabytes needed",
+            MEMORY >> 20
+        )));
     }
     let mut params = argon2::ParamsBuilder::new();
-    params.m_cost(memory).t_cost(small(costs.iterations)?).p_cost(small(costs.lanes)?).output_len(length);
+    params
+        .m_cost(memory)
+        .t_cost(small(costs.iterations)?)
+        .p_cost(small(costs.lanes)?)
+        .output_len(length);
     if !ad.is_empty() {
-        params.data(argon2::AssociatedData::new(ad).map_err(|e| failed(e))?);
+        params.data(argon2::AssociatedData::new(ad).map_err(failed)?);
     }
-    let params = params.build().map_err(|e| failed(e))?;
+    let params = params.build().map_err(failed)?;
     let version = argon2::Version::V0x13;
     let argon2 = if secret.is_empty() {
         argon2::Argon2::new(algorithm, version, params)
     } else {
-        argon2::Argon2::new_with_secret(secret, algorithm, version, params).map_err(|e| failed(e))?
+        argon2::Argon2::new_with_secret(secret, algorithm, version, params).map_err(failed)?
     };
     let mut key = vec![0; length];
-    argon2.hash_password_into(password, salt, &mut key).map_err(|e| failed(e))?;
+    argon2
+        .hash_password_into(password, salt, &mut key)
+        .map_err(failed)?;
     Ok(key)
 }
 
@@ -171,8 +200,13 @@ mod tests {
 
     #[test]
     fn argon2_of_the_manual() {
-        let costs = Costs { iterations: 3, lanes: 1, memory: 1024, length: 16 };
-        let key = argon2("argon2id", b"42", b"saltsalt", b"", b"", &costs).ok().expect("a key");
+        let costs = Costs {
+            iterations: 3,
+            lanes: 1,
+            memory: 1024,
+            length: 16,
+        };
+        let key = argon2("argon2id", b"42", b"saltsalt", b"", b"", &costs).expect("a key");
         assert_eq!(hex(&key, false), "d508696098fa42e70058a3141d1c7464");
     }
 
@@ -182,7 +216,10 @@ mod tests {
             let library = pbkdf2(digest, b"password", b"salt", 3, Some(100)).ok();
             // In another spelling the library does not know it.
             let alias = if digest == "sha1" { "sha-1" } else { "sha-512" };
-            assert_eq!(library, pbkdf2(alias, b"password", b"salt", 3, Some(100)).ok());
+            assert_eq!(
+                library,
+                pbkdf2(alias, b"password", b"salt", 3, Some(100)).ok()
+            );
         }
     }
 }

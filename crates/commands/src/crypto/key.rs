@@ -3,7 +3,9 @@
 use aws_lc_rs::encoding::{AsBigEndian, AsDer, Pkcs8V1Der};
 use aws_lc_rs::kem;
 use aws_lc_rs::rsa::{KeyPair as RsaKeyPair, KeySize};
-use aws_lc_rs::signature::{self, EcdsaKeyPair, Ed25519KeyPair, KeyPair, PqdsaKeyPair, PqdsaSigningAlgorithm};
+use aws_lc_rs::signature::{
+    self, EcdsaKeyPair, Ed25519KeyPair, KeyPair, PqdsaKeyPair, PqdsaSigningAlgorithm,
+};
 use aws_lc_rs::{agreement, digest};
 use tcl::{Exit, Obj};
 
@@ -67,9 +69,27 @@ static ML_DSA: &[MlDsa] = &[
 ];
 
 static ML_KEM: &[MlKem] = &[
-    MlKem { name: "ml-kem-512", number: 1, category: 1, public: (768, 800), algorithm: &kem::ML_KEM_512 },
-    MlKem { name: "ml-kem-768", number: 2, category: 3, public: (1152, 1184), algorithm: &kem::ML_KEM_768 },
-    MlKem { name: "ml-kem-1024", number: 3, category: 5, public: (1536, 1568), algorithm: &kem::ML_KEM_1024 },
+    MlKem {
+        name: "ml-kem-512",
+        number: 1,
+        category: 1,
+        public: (768, 800),
+        algorithm: &kem::ML_KEM_512,
+    },
+    MlKem {
+        name: "ml-kem-768",
+        number: 2,
+        category: 3,
+        public: (1152, 1184),
+        algorithm: &kem::ML_KEM_768,
+    },
+    MlKem {
+        name: "ml-kem-1024",
+        number: 3,
+        category: 5,
+        public: (1536, 1568),
+        algorithm: &kem::ML_KEM_1024,
+    },
 ];
 
 const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
@@ -102,7 +122,10 @@ impl Kind {
     }
 
     pub fn signs(self) -> bool {
-        matches!(self, Kind::Ed25519 | Kind::Ec(_) | Kind::Rsa | Kind::MlDsa(_))
+        matches!(
+            self,
+            Kind::Ed25519 | Kind::Ec(_) | Kind::Rsa | Kind::MlDsa(_)
+        )
     }
 
     pub fn agrees(self) -> bool {
@@ -135,8 +158,12 @@ impl Kind {
     /// Names for [`Kind::named`].
     pub fn names(fits: fn(Kind) -> bool) -> String {
         let names = ["EC", "RSA", "Ed25519", "X25519"].into_iter();
-        let names = names.chain(ML_DSA.iter().map(|s| s.name)).chain(ML_KEM.iter().map(|s| s.name));
-        let names: Vec<&str> = names.filter(|n| Kind::named(n, None).flatten().is_some_and(fits)).collect();
+        let names = names
+            .chain(ML_DSA.iter().map(|s| s.name))
+            .chain(ML_KEM.iter().map(|s| s.name));
+        let names: Vec<&str> = names
+            .filter(|n| Kind::named(n, None).flatten().is_some_and(fits))
+            .collect();
         names.join(", ")
     }
 }
@@ -152,7 +179,8 @@ impl Key {
                     let Some(passphrase) = passphrase else {
                         return Err(tcl::error("pem file is encrypted; provide -passphrase"));
                     };
-                    pem::decrypt(&block.bytes, &passphrase.to_bytes()).and_then(|der| Key::from_pkcs8(&der))
+                    pem::decrypt(&block.bytes, &passphrase.to_bytes())
+                        .and_then(|der| Key::from_pkcs8(&der))
                 }
                 "EC PRIVATE KEY" => Key::from_sec1(&block.bytes, None),
                 "RSA PRIVATE KEY" => Key::from_rsa(&block.bytes),
@@ -163,7 +191,11 @@ impl Key {
         for block in &blocks {
             let key = match block.label.as_str() {
                 "PUBLIC KEY" => Key::from_spki(&block.bytes),
-                "RSA PUBLIC KEY" => Some(Key { kind: Kind::Rsa, private: None, public: block.bytes.clone() }),
+                "RSA PUBLIC KEY" => Some(Key {
+                    kind: Kind::Rsa,
+                    private: None,
+                    public: block.bytes.clone(),
+                }),
                 _ => continue,
             };
             return key.ok_or_else(|| tcl::error("could not read public key from pem file"));
@@ -179,13 +211,23 @@ impl Key {
     }
 
     pub fn private(&self) -> Result<&[u8], Exit> {
-        self.private.as_deref().ok_or_else(|| tcl::error("pem file contains no private key"))
+        self.private
+            .as_deref()
+            .ok_or_else(|| tcl::error("pem file contains no private key"))
     }
 
     /// A new key. `bits` counts for RSA only.
     pub fn generate(kind: Kind, bits: usize) -> Option<Key> {
         match kind {
-            Kind::Ed25519 => Key::from_seed(Ed25519KeyPair::generate().ok()?.seed().ok()?.as_be_bytes().ok()?.as_ref()),
+            Kind::Ed25519 => Key::from_seed(
+                Ed25519KeyPair::generate()
+                    .ok()?
+                    .seed()
+                    .ok()?
+                    .as_be_bytes()
+                    .ok()?
+                    .as_ref(),
+            ),
             Kind::X25519 => {
                 let mut bytes = [0; 32];
                 aws_lc_rs::rand::fill(&mut bytes).ok()?;
@@ -194,7 +236,11 @@ impl Key {
             Kind::Ec(curve) => {
                 let pair = EcdsaKeyPair::generate(curve.signing).ok()?;
                 let private = pair.private_key().as_be_bytes().ok()?.as_ref().to_vec();
-                Some(Key { kind, private: Some(private), public: pair.public_key().as_ref().to_vec() })
+                Some(Key {
+                    kind,
+                    private: Some(private),
+                    public: pair.public_key().as_ref().to_vec(),
+                })
             }
             Kind::Rsa => {
                 let size = match bits {
@@ -211,7 +257,11 @@ impl Key {
             Kind::MlDsa(set) => {
                 let pair = PqdsaKeyPair::generate(set.signing).ok()?;
                 let private = pair.to_pkcs8v1().ok()?.as_ref().to_vec();
-                Some(Key { kind, private: Some(private), public: pair.public_key().as_ref().to_vec() })
+                Some(Key {
+                    kind,
+                    private: Some(private),
+                    public: pair.public_key().as_ref().to_vec(),
+                })
             }
             Kind::MlKem(set) => {
                 let private = kem::DecapsulationKey::generate(set.algorithm).ok()?;
@@ -222,19 +272,31 @@ impl Key {
 
     fn from_seed(seed: &[u8]) -> Option<Key> {
         let pair = Ed25519KeyPair::from_seed_unchecked(seed).ok()?;
-        Some(Key { kind: Kind::Ed25519, private: Some(seed.to_vec()), public: pair.public_key().as_ref().to_vec() })
+        Some(Key {
+            kind: Kind::Ed25519,
+            private: Some(seed.to_vec()),
+            public: pair.public_key().as_ref().to_vec(),
+        })
     }
 
     fn from_x25519(bytes: &[u8]) -> Option<Key> {
         let private = agreement::PrivateKey::from_private_key(&agreement::X25519, bytes).ok()?;
         let public = private.compute_public_key().ok()?.as_ref().to_vec();
-        Some(Key { kind: Kind::X25519, private: Some(bytes.to_vec()), public })
+        Some(Key {
+            kind: Kind::X25519,
+            private: Some(bytes.to_vec()),
+            public,
+        })
     }
 
     fn from_expanded(set: &'static MlKem, private: &[u8]) -> Option<Key> {
         let (start, length) = set.public;
         let public = private.get(start..start + length)?.to_vec();
-        Some(Key { kind: Kind::MlKem(set), private: Some(private.to_vec()), public })
+        Some(Key {
+            kind: Kind::MlKem(set),
+            private: Some(private.to_vec()),
+            public,
+        })
     }
 
     /// An `ECPrivateKey` (RFC 5915); the curve may stand outside of it.
@@ -254,8 +316,13 @@ impl Key {
         }
         let mut private = vec![0; curve.length - number.len()];
         private.extend_from_slice(number);
-        let pair = EcdsaKeyPair::from_private_key_der(curve.signing, &sec1(curve, &private, None)).ok()?;
-        Some(Key { kind: Kind::Ec(curve), private: Some(private), public: pair.public_key().as_ref().to_vec() })
+        let pair =
+            EcdsaKeyPair::from_private_key_der(curve.signing, &sec1(curve, &private, None)).ok()?;
+        Some(Key {
+            kind: Kind::Ec(curve),
+            private: Some(private),
+            public: pair.public_key().as_ref().to_vec(),
+        })
     }
 
     /// An `RSAPrivateKey` (RFC 8017).
@@ -263,8 +330,15 @@ impl Key {
         let mut fields = Reader(der).sequence()?;
         fields.number()?;
         let (n, e) = (fields.expect(der::INTEGER)?, fields.expect(der::INTEGER)?);
-        let public = element(der::SEQUENCE, &[&element(der::INTEGER, &[n]), &element(der::INTEGER, &[e])]);
-        Some(Key { kind: Kind::Rsa, private: Some(der.to_vec()), public })
+        let public = element(
+            der::SEQUENCE,
+            &[&element(der::INTEGER, &[n]), &element(der::INTEGER, &[e])],
+        );
+        Some(Key {
+            kind: Kind::Rsa,
+            private: Some(der.to_vec()),
+            public,
+        })
     }
 
     /// A `PrivateKeyInfo` (RFC 5958).
@@ -283,9 +357,15 @@ impl Key {
                     let set = ML_DSA.iter().find(|s| s.number == *number)?;
                     let pair = PqdsaKeyPair::from_pkcs8(set.signing, der).ok()?;
                     let public = pair.public_key().as_ref().to_vec();
-                    return Some(Key { kind: Kind::MlDsa(set), private: Some(der.to_vec()), public });
+                    return Some(Key {
+                        kind: Kind::MlDsa(set),
+                        private: Some(der.to_vec()),
+                        public,
+                    });
                 }
-                let [number] = oid.strip_prefix(KEMS)? else { return None };
+                let [number] = oid.strip_prefix(KEMS)? else {
+                    return None;
+                };
                 let set = ML_KEM.iter().find(|s| s.number == *number)?;
                 // Of the three forms, a seed alone cannot be expanded here.
                 let mut form = Reader(private);
@@ -308,7 +388,9 @@ impl Key {
         let mut info = Reader(der).sequence()?;
         let mut algorithm = info.sequence()?;
         let oid = algorithm.expect(der::OID)?;
-        let [0, public @ ..] = info.expect(der::BITS)? else { return None };
+        let [0, public @ ..] = info.expect(der::BITS)? else {
+            return None;
+        };
         let kind = match oid {
             ED25519 => Kind::Ed25519,
             X25519 => Kind::X25519,
@@ -332,12 +414,22 @@ impl Key {
             Kind::MlDsa(_) => true,
             Kind::MlKem(set) => public.len() == set.public.1,
         };
-        fits.then(|| Key { kind, private: None, public: public.to_vec() })
+        fits.then(|| Key {
+            kind,
+            private: None,
+            public: public.to_vec(),
+        })
     }
 
     /// A `SubjectPublicKeyInfo`.
     pub fn spki(&self) -> Vec<u8> {
-        element(der::SEQUENCE, &[&self.algorithm(), &element(der::BITS, &[&[0], &self.public])])
+        element(
+            der::SEQUENCE,
+            &[
+                &self.algorithm(),
+                &element(der::BITS, &[&[0], &self.public]),
+            ],
+        )
     }
 
     pub fn public_pem(&self) -> String {
@@ -354,7 +446,14 @@ impl Key {
             Kind::Ed25519 | Kind::X25519 | Kind::MlKem(_) => element(der::OCTETS, &[private]),
         };
         let version = element(der::INTEGER, &[&[0]]);
-        let info = element(der::SEQUENCE, &[&version, &self.algorithm(), &element(der::OCTETS, &[&inner])]);
+        let info = element(
+            der::SEQUENCE,
+            &[
+                &version,
+                &self.algorithm(),
+                &element(der::OCTETS, &[&inner]),
+            ],
+        );
         Ok(pem::write("PRIVATE KEY", &info))
     }
 
@@ -373,7 +472,10 @@ impl Key {
     /// Modulus and exponent of an RSA key.
     pub fn rsa_numbers(&self) -> Option<(&[u8], &[u8])> {
         let mut fields = Reader(&self.public).sequence()?;
-        Some((der::unsigned(fields.expect(der::INTEGER)?), der::unsigned(fields.expect(der::INTEGER)?)))
+        Some((
+            der::unsigned(fields.expect(der::INTEGER)?),
+            der::unsigned(fields.expect(der::INTEGER)?),
+        ))
     }
 
     /// The digest of a message, for signatures.
@@ -412,12 +514,20 @@ mod tests {
         for name in ["Ed25519", "X25519", "EC", "ML-DSA-44", "ML-KEM-768"] {
             let kind = Kind::named(name, None).flatten().expect("a known kind");
             let key = Key::generate(kind, 2048).expect("a key");
-            let pem = key.private_pem().ok().expect("a private key");
-            let block = pem.lines().filter(|l| !l.starts_with('-')).collect::<String>();
-            let der = crate::encode::decode_bytes(&block, false, true).ok().expect("base64");
+            let pem = key.private_pem().expect("a private key");
+            let block = pem
+                .lines()
+                .filter(|l| !l.starts_with('-'))
+                .collect::<String>();
+            let der = crate::encode::decode_bytes(&block, false, true).expect("base64");
             let back = Key::from_pkcs8(&der).unwrap_or_else(|| panic!("{name} can be read"));
-            assert_eq!((back.public, back.private), (key.public.clone(), key.private.clone()), "{name}");
-            let public = Key::from_spki(&key.spki()).unwrap_or_else(|| panic!("{name} has a public key"));
+            assert_eq!(
+                (back.public, back.private),
+                (key.public.clone(), key.private.clone()),
+                "{name}"
+            );
+            let public =
+                Key::from_spki(&key.spki()).unwrap_or_else(|| panic!("{name} has a public key"));
             assert_eq!(public.public, key.public);
         }
     }

@@ -243,7 +243,13 @@ fn no_kem() -> Exit {
 
 /// Only SM2 signatures have an identifier.
 fn refuse_id(given: bool) -> Result<(), Exit> {
-    if given { Err(tcl::error("the option \"-id\" is not supported for this key type")) } else { Ok(()) }
+    if given {
+        Err(tcl::error(
+            "the option \"-id\" is not supported for this key type",
+        ))
+    } else {
+        Ok(())
+    }
 }
 
 fn ec_key(key: Key) -> Result<Key, Exit> {
@@ -269,7 +275,9 @@ fn generate(
             };
             new_key(kind, bits, outfile)
         }
-        Some(None) => Err(tcl::error(format!("key type \"{name}\" cannot be used for key generation"))),
+        Some(None) => Err(tcl::error(format!(
+            "key type \"{name}\" cannot be used for key generation"
+        ))),
         _ => Err(tcl::error(format!(
             "unknown or unsupported {what} algorithm \"{name}\", supported names: {}",
             Kind::names(fits)
@@ -279,7 +287,12 @@ fn generate(
 
 fn new_key(kind: Kind, bits: usize, outfile: Option<&str>) -> Result<Obj, Exit> {
     let key = Key::generate(kind, bits);
-    let key = key.ok_or_else(|| tcl::error(format!("could not generate key of type \"{}\"", kind.name())))?;
+    let key = key.ok_or_else(|| {
+        tcl::error(format!(
+            "could not generate key of type \"{}\"",
+            kind.name()
+        ))
+    })?;
     give(key.private_pem()?.into_bytes(), true, outfile)
 }
 
@@ -292,19 +305,29 @@ fn give(content: Vec<u8>, private: bool, outfile: Option<&str>) -> Result<Obj, E
         });
     };
     let mode = if private { 0o600 } else { 0o644 };
-    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path);
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(mode)
+        .open(path);
     match file.and_then(|mut file| file.write_all(&content)) {
         Ok(()) => Ok(Obj::new()),
         Err(e) => Err(tcl::error(format!("could not write file '{path}': {e}"))),
     }
 }
 
-fn show_public(key: &Key, form: PublicForm, encoding: Option<Encoding>, outfile: Option<&str>) -> Result<Obj, Exit> {
+fn show_public(
+    key: &Key,
+    form: PublicForm,
+    encoding: Option<Encoding>,
+    outfile: Option<&str>,
+) -> Result<Obj, Exit> {
     match form {
         PublicForm::Pem => give(key.public_pem().into_bytes(), false, outfile),
-        PublicForm::Raw if outfile.is_some() => {
-            Err(tcl::error("the option \"-outfile\" is not supported with format \"raw\""))
-        }
+        PublicForm::Raw if outfile.is_some() => Err(tcl::error(
+            "the option \"-outfile\" is not supported with format \"raw\"",
+        )),
         PublicForm::Raw => Ok(encoding.unwrap_or(Encoding::Hex).encode(&key.public)),
     }
 }
@@ -324,7 +347,8 @@ fn agree(key: &Key, peer: &[u8]) -> Result<Vec<u8>, Exit> {
         _ => return Err(no_agreement()),
     };
     let failed = || tcl::error("could not derive shared secret");
-    let private = agreement::PrivateKey::from_private_key(algorithm, key.private()?).map_err(|_| failed())?;
+    let private =
+        agreement::PrivateKey::from_private_key(algorithm, key.private()?).map_err(|_| failed())?;
     let peer = agreement::UnparsedPublicKey::new(algorithm, peer);
     agreement::agree(&private, peer, failed(), |secret| Ok(secret.to_vec()))
 }
@@ -333,7 +357,9 @@ fn from_coordinates(curve: &'static Curve, x: &[u8], y: &[u8]) -> Result<Key, Ex
     let length = curve.length;
     if x.len() != length || y.len() != length {
         let name = curve.name;
-        return Err(tcl::error(format!("invalid coordinate length for {name} (need {length} bytes each)")));
+        return Err(tcl::error(format!(
+            "invalid coordinate length for {name} (need {length} bytes each)"
+        )));
     }
     let point = [&[4], x, y].concat();
     Key::from_public(Kind::Ec(curve), &point)
@@ -342,34 +368,52 @@ fn from_coordinates(curve: &'static Curve, x: &[u8], y: &[u8]) -> Result<Key, Ex
 
 /// A public key from numbers in a dictionary. Numbers are bytes.
 fn import(name: &str, source: Option<Source>, params: &Obj) -> Result<Key, Exit> {
-    let pairs = params.pairs().map_err(|_| tcl::error("the option \"-params\" requires a dictionary"))?;
-    let get = |key: &str| pairs.iter().find(|(k, _)| k.with_text(|k| k == key)).map(|(_, v)| v);
+    let pairs = params
+        .pairs()
+        .map_err(|_| tcl::error("the option \"-params\" requires a dictionary"))?;
+    let get = |key: &str| {
+        pairs
+            .iter()
+            .find(|(k, _)| k.with_text(|k| k == key))
+            .map(|(_, v)| v)
+    };
     let upper = name.to_ascii_uppercase();
     if source == Some(Source::Keypair) && matches!(upper.as_str(), "EC" | "RSA" | "OKP") {
-        return Err(tcl::error(format!("key import from keypair for algorithm \"{name}\" is not yet implemented")));
+        return Err(tcl::error(format!(
+            "key import from keypair for algorithm \"{name}\" is not yet implemented"
+        )));
     }
     match upper.as_str() {
         "EC" => {
             let (Some(group), Some(x), Some(y)) = (get("group"), get("x"), get("y")) else {
-                return Err(tcl::error("EC public key import requires dict keys \"group\", \"x\", and \"y\""));
+                return Err(tcl::error(
+                    "EC public key import requires dict keys \"group\", \"x\", and \"y\"",
+                ));
             };
             let curve = Curve::named(&group.text());
-            let curve = curve.ok_or_else(|| tcl::error("could not import EC public key: invalid curve"))?;
+            let curve =
+                curve.ok_or_else(|| tcl::error("could not import EC public key: invalid curve"))?;
             from_coordinates(curve, &input(x, true), &input(y, true))
         }
         "RSA" => {
             let (Some(n), Some(e)) = (get("n"), get("e")) else {
-                return Err(tcl::error("RSA public key import requires dict keys \"n\" and \"e\""));
+                return Err(tcl::error(
+                    "RSA public key import requires dict keys \"n\" and \"e\"",
+                ));
             };
             rsa(&input(n, true), &input(e, true))
         }
         "OKP" => {
             let (Some(crv), Some(x)) = (get("crv"), get("x")) else {
-                return Err(tcl::error("OKP public key import requires dict keys \"crv\" and \"x\""));
+                return Err(tcl::error(
+                    "OKP public key import requires dict keys \"crv\" and \"x\"",
+                ));
             };
             okp(&crv.text(), &input(x, true))
         }
-        _ => Err(tcl::error(format!("key import for algorithm \"{name}\" is not yet implemented"))),
+        _ => Err(tcl::error(format!(
+            "key import for algorithm \"{name}\" is not yet implemented"
+        ))),
     }
 }
 
@@ -377,10 +421,16 @@ fn import(name: &str, source: Option<Source>, params: &Obj) -> Result<Key, Exit>
 pub fn rsa(n: &[u8], e: &[u8]) -> Result<Key, Exit> {
     use super::der::{SEQUENCE, element, integer};
     if n.is_empty() || e.is_empty() {
-        return Err(tcl::error("RSA public key import requires non-empty values for \"n\" and \"e\""));
+        return Err(tcl::error(
+            "RSA public key import requires non-empty values for \"n\" and \"e\"",
+        ));
     }
     let public = element(SEQUENCE, &[&integer(n), &integer(e)]);
-    Ok(Key { kind: Kind::Rsa, private: None, public })
+    Ok(Key {
+        kind: Kind::Rsa,
+        private: None,
+        public,
+    })
 }
 
 /// A key of one of the curves that have no coordinates.
@@ -390,13 +440,17 @@ pub fn okp(crv: &str, x: &[u8]) -> Result<Key, Exit> {
         "x25519" => Kind::X25519,
         _ => return Err(tcl::error(format!("unsupported OKP curve \"{crv}\""))),
     };
-    Key::from_public(kind, x)
-        .ok_or_else(|| tcl::error(format!("invalid public key length for {crv} (need 32 bytes)")))
+    Key::from_public(kind, x).ok_or_else(|| {
+        tcl::error(format!(
+            "invalid public key length for {crv} (need 32 bytes)"
+        ))
+    })
 }
 
 /// An EC key from its coordinates, which JSON Web Keys name by the curve's name in JOSE.
 pub fn ec(crv: &str, x: &[u8], y: &[u8]) -> Result<Key, Exit> {
-    let curve = Curve::named(crv).ok_or_else(|| tcl::error(format!("unsupported EC curve \"{crv}\"")))?;
+    let curve =
+        Curve::named(crv).ok_or_else(|| tcl::error(format!("unsupported EC curve \"{crv}\"")))?;
     from_coordinates(curve, x, y)
 }
 
@@ -409,7 +463,9 @@ fn info(key: &Key, encoding: Encoding) -> Obj {
         Kind::X25519 => (253, 128),
         Kind::Ec(curve) => (curve.bits, curve.security),
         Kind::Rsa => {
-            let bits = rsa.map_or(0, |(n, _)| n.len() * 8 - n.first().map_or(0, |b| b.leading_zeros() as usize));
+            let bits = rsa.map_or(0, |(n, _)| {
+                n.len() * 8 - n.first().map_or(0, |b| b.leading_zeros() as usize)
+            });
             // NIST SP 800-57, part 1.
             let security = match bits {
                 0..2048 => 80,
@@ -420,8 +476,14 @@ fn info(key: &Key, encoding: Encoding) -> Obj {
             };
             (bits, security)
         }
-        Kind::MlDsa(set) => (key.public.len() * 8, [0, 0, 128, 192, 0, 256][set.category as usize]),
-        Kind::MlKem(set) => (key.public.len() * 8, [0, 128, 0, 192, 0, 256][set.category as usize]),
+        Kind::MlDsa(set) => (
+            key.public.len() * 8,
+            [0, 0, 128, 192, 0, 256][set.category as usize],
+        ),
+        Kind::MlKem(set) => (
+            key.public.len() * 8,
+            [0, 128, 0, 192, 0, 256][set.category as usize],
+        ),
     };
     fields.push(("bits", Obj::from(bits)));
     fields.push(("securityBits", Obj::from(security)));
@@ -429,7 +491,10 @@ fn info(key: &Key, encoding: Encoding) -> Obj {
     fields.push(("description", Obj::from(format!("{} key", kind.name()))));
     fields.push(("signature", Obj::from(kind.signs())));
     if kind.signs() {
-        fields.push(("requiresdigest", Obj::from(matches!(kind, Kind::Ec(_) | Kind::Rsa))));
+        fields.push((
+            "requiresdigest",
+            Obj::from(matches!(kind, Kind::Ec(_) | Kind::Rsa)),
+        ));
     }
     fields.push(("agreement", Obj::from(kind.agrees())));
     fields.push(("kem", Obj::from(kind.encapsulates())));
@@ -447,9 +512,14 @@ fn info(key: &Key, encoding: Encoding) -> Obj {
                 fields.push(("e", encoding.encode(e)));
             }
         }
-        Kind::MlDsa(super::key::MlDsa { category, .. }) | Kind::MlKem(super::key::MlKem { category, .. }) => {
+        Kind::MlDsa(super::key::MlDsa { category, .. })
+        | Kind::MlKem(super::key::MlKem { category, .. }) => {
             fields.push(("securityCategory", Obj::from(*category)));
         }
     }
-    Obj::dict(fields.into_iter().map(|(name, value)| (Obj::from(name), value)))
+    Obj::dict(
+        fields
+            .into_iter()
+            .map(|(name, value)| (Obj::from(name), value)),
+    )
 }

@@ -2,7 +2,9 @@
 
 use std::num::NonZeroU32;
 
-use aws_lc_rs::cipher::{AES_128, AES_192, AES_256, DecryptionContext, PaddedBlockDecryptingKey, UnboundCipherKey};
+use aws_lc_rs::cipher::{
+    AES_128, AES_192, AES_256, DecryptionContext, PaddedBlockDecryptingKey, UnboundCipherKey,
+};
 use aws_lc_rs::pbkdf2;
 use tcl::{Exit, Obj};
 
@@ -23,7 +25,9 @@ pub fn read(pem: &Obj) -> Result<Vec<Block>, Exit> {
     }
     match std::fs::read_to_string(&text) {
         Ok(content) => Ok(blocks(&content)),
-        Err(_) => Err(tcl::error(format!("could not open pem file '{text}' for reading"))),
+        Err(_) => Err(tcl::error(format!(
+            "could not open pem file '{text}' for reading"
+        ))),
     }
 }
 
@@ -31,15 +35,22 @@ fn blocks(text: &str) -> Vec<Block> {
     let mut found = Vec::new();
     let mut rest = text;
     while let Some((_, after)) = rest.split_once("-----BEGIN ") {
-        let Some((label, after)) = after.split_once("-----") else { break };
-        let Some((body, after)) = after.split_once(&format!("-----END {label}-----")) else { break };
+        let Some((label, after)) = after.split_once("-----") else {
+            break;
+        };
+        let Some((body, after)) = after.split_once(&format!("-----END {label}-----")) else {
+            break;
+        };
         rest = after;
         // Lines with a colon are header fields; only encrypted keys of an old kind have them, and those are not read.
         if body.contains(':') {
             continue;
         }
         if let Ok(bytes) = decode_bytes(body, false, true) {
-            found.push(Block { label: label.to_owned(), bytes });
+            found.push(Block {
+                label: label.to_owned(),
+                bytes,
+            });
         }
     }
     found
@@ -110,7 +121,10 @@ pub fn decrypt(der: &[u8], passphrase: &[u8]) -> Option<Vec<u8>> {
     pbkdf2::derive(prf, rounds, salt, passphrase, &mut key);
     let key = PaddedBlockDecryptingKey::cbc_pkcs7(UnboundCipherKey::new(aes, &key).ok()?).ok()?;
     let mut plain = encrypted.to_vec();
-    let length = key.decrypt(&mut plain, DecryptionContext::Iv128((&iv).into())).ok()?.len();
+    let length = key
+        .decrypt(&mut plain, DecryptionContext::Iv128((&iv).into()))
+        .ok()?
+        .len();
     plain.truncate(length);
     Some(plain)
 }

@@ -12,30 +12,58 @@ pub fn to_tcl(value: &Value, null: &Obj) -> Obj {
         Value::Null => null.clone(),
         Value::Bool(b) => Obj::from(word(*b)),
         Value::Number(text) | Value::Text(text) => Obj::from(text.as_str()),
-        Value::Array(elements) => Obj::list(elements.iter().map(|e| to_tcl(e, null))),
-        Value::Object(members) => Obj::dict(members.iter().map(|(k, v)| (Obj::from(k.as_str()), to_tcl(v, null)))),
+        Value::Array(elements) => {
+            let mut list = Vec::with_capacity(elements.len());
+            for element in elements {
+                list.push(to_tcl(element, null));
+            }
+            Obj::list(list)
+        }
+        Value::Object(members) => {
+            let mut pairs = Vec::with_capacity(members.len());
+            for (key, member) in members {
+                pairs.push((Obj::from(key.as_str()), to_tcl(member, null)));
+            }
+            Obj::dict(pairs)
+        }
     }
 }
 
 /// The triples of a document: `{} type value`.
 pub fn to_triples(value: &Value, null: &Obj) -> Obj {
-    Obj::list([Obj::from(""), Obj::from(type_of(value)), content(value, null)])
+    Obj::list([
+        Obj::from(""),
+        Obj::from(type_of(value)),
+        content(value, null),
+    ])
 }
 
 /// The third of a triple.
 fn content(value: &Value, null: &Obj) -> Obj {
-    fn triple(name: Obj, value: &Value, null: &Obj) -> [Obj; 3] {
-        [name, Obj::from(type_of(value)), content(value, null)]
-    }
+    // Plain loops here and below: chains of closures take several times the stack per level.
+    let mut triples = Vec::new();
     match value {
         Value::Array(elements) => {
-            Obj::list(elements.iter().enumerate().flat_map(|(at, e)| triple(Obj::from(at), e, null)))
+            for (at, element) in elements.iter().enumerate() {
+                triples.extend([
+                    Obj::from(at),
+                    Obj::from(type_of(element)),
+                    content(element, null),
+                ]);
+            }
         }
         Value::Object(members) => {
-            Obj::list(members.iter().flat_map(|(k, v)| triple(Obj::from(k.as_str()), v, null)))
+            for (key, member) in members {
+                triples.extend([
+                    Obj::from(key.as_str()),
+                    Obj::from(type_of(member)),
+                    content(member, null),
+                ]);
+            }
         }
-        scalar => to_tcl(scalar, null),
+        scalar => return to_tcl(scalar, null),
     }
+    Obj::list(triples)
 }
 
 /// The word triples and schemas have for the type of a value.
@@ -64,7 +92,11 @@ pub fn to_set(value: &Value, null: &str) -> Set {
 fn fill_set(value: &Value, path: &str, null: &str, set: &mut Set) {
     let below = |segment: &str| {
         let segment = encode_key(segment);
-        if path.is_empty() { segment } else { format!("{path}/{segment}") }
+        if path.is_empty() {
+            segment
+        } else {
+            format!("{path}/{segment}")
+        }
     };
     let scalar = match value {
         Value::Array(elements) if !elements.is_empty() => {
@@ -95,7 +127,10 @@ fn fill_set(value: &Value, path: &str, null: &str, set: &mut Set) {
 
 /// A segment of a key of such a set.
 pub fn encode_key(segment: &str) -> String {
-    segment.replace('~', "~0").replace('/', "~1").replace('.', "~2")
+    segment
+        .replace('~', "~0")
+        .replace('/', "~1")
+        .replace('.', "~2")
 }
 
 /// What [`encode_key`] made it of. A `~` and what follows stay if it is not one of the three.
@@ -122,7 +157,10 @@ pub fn decode_key(segment: &str) -> String {
 
 /// Whether a word is the type of a triple.
 pub fn is_type(word: &str) -> bool {
-    matches!(word, "string" | "number" | "boolean" | "null" | "object" | "array")
+    matches!(
+        word,
+        "string" | "number" | "boolean" | "null" | "object" | "array"
+    )
 }
 
 /// The type and the value of a document in triples; None if the value is something else.
@@ -137,7 +175,9 @@ pub fn document(value: &Obj) -> Option<(String, Obj)> {
         return None;
     }
     let elements = value.elements().ok()?;
-    let [name, kind, content] = elements.as_slice() else { return None };
+    let [name, kind, content] = elements.as_slice() else {
+        return None;
+    };
     let kind = kind.text();
     (name.is_empty() && is_type(&kind)).then(|| (kind, content.clone()))
 }
@@ -167,19 +207,31 @@ fn of_triple_at(interp: &Interp, kind: &str, value: &Obj, depth: usize) -> Resul
             let elements = value.elements()?;
             let (triples, rest) = elements.as_chunks::<3>();
             if !rest.is_empty() {
-                return Err(tcl::error("ns_json value: triples length must be multiple of 3"));
+                return Err(tcl::error(
+                    "ns_json value: triples length must be multiple of 3",
+                ));
             }
-            let values = triples.iter().map(|[name, kind, value]| {
-                let value = kind.with_text(|kind| of_triple_at(interp, kind, value, depth + 1))?;
-                Ok((name, value))
-            });
-            if kind == "array" {
-                Value::Array(values.map(|v| v.map(|(_, v)| v)).collect::<Result<_, Exit>>()?)
+            let array = kind == "array";
+            let (mut list, mut members) = (Vec::new(), Vec::new());
+            for [name, kind, value] in triples {
+                let value = of_triple_at(interp, &kind.text(), value, depth + 1)?;
+                if array {
+                    list.push(value);
+                } else {
+                    members.push((name.text(), value));
+                }
+            }
+            if array {
+                Value::Array(list)
             } else {
-                Value::Object(values.map(|v| v.map(|(k, v)| (k.text(), v))).collect::<Result<_, Exit>>()?)
+                Value::Object(members)
             }
         }
-        _ => return Err(tcl::error(format!("ns_json value: invalid triple type: {kind}"))),
+        _ => {
+            return Err(tcl::error(format!(
+                "ns_json value: invalid triple type: {kind}"
+            )));
+        }
     })
 }
 
@@ -227,7 +279,9 @@ pub fn number(value: &Obj) -> Result<String, Exit> {
     }
     match value.double() {
         Ok(double) if double.is_finite() => Ok(Obj::from(double).text()),
-        _ => Err(tcl::error(format!("expected numeric Tcl value, got \"{text}\""))),
+        _ => Err(tcl::error(format!(
+            "expected numeric Tcl value, got \"{text}\""
+        ))),
     }
 }
 

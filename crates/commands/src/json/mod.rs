@@ -142,7 +142,11 @@ fn text(value: &Obj) -> String {
 }
 
 fn shown(value: &Value, pretty: bool) -> Obj {
-    Obj::from(if pretty { write::pretty(value) } else { write::compact(value) })
+    Obj::from(if pretty {
+        write::pretty(value)
+    } else {
+        write::compact(value)
+    })
 }
 
 fn parse_command(
@@ -167,7 +171,11 @@ fn parse_command(
             Obj::from(context(call).sets.borrow_mut().create(set))
         }
     };
-    Ok(if scan { Obj::list([result, Obj::from(end)]) } else { result })
+    Ok(if scan {
+        Obj::list([result, Obj::from(end)])
+    } else {
+        result
+    })
 }
 
 /// The value of a document in triples.

@@ -37,7 +37,11 @@ pub fn with_text(interp: &Interp, text: &str) -> Obj {
 
 /// Whether a value is a null, whatever it looks like.
 pub fn is_null(interp: &Interp, value: &Obj) -> bool {
-    nulls(interp).0.borrow().iter().any(|(_, null)| null.ptr_eq(value))
+    nulls(interp)
+        .0
+        .borrow()
+        .iter()
+        .any(|(_, null)| null.ptr_eq(value))
 }
 
 fn nulls(interp: &Interp) -> Rc<Nulls> {

@@ -30,12 +30,19 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { depth: 1000, string: 0, container: 0, finite: false, container_only: false }
+        Limits {
+            depth: 1000,
+            string: 0,
+            container: 0,
+            finite: false,
+            container_only: false,
+        }
     }
 }
 
-/// The deepest nesting that is taken, whatever a script allows: every level costs stack, here and in Tcl.
-pub const DEEPEST: usize = 2000;
+/// The deepest nesting that is taken, whatever a script allows: what works on values afterwards, Tcl included, needs
+/// stack for every level.
+pub const DEEPEST: usize = 1000;
 
 /// What is wrong, and at which byte.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,7 +65,12 @@ impl From<Problem> for tcl::Exit {
 
 /// The value at the beginning of `text`, and how many bytes it takes with the white space in front of it.
 pub fn parse_prefix(text: &str, limits: &Limits) -> Result<(Value, usize), Problem> {
-    let mut parser = Parser { text, bytes: text.as_bytes(), at: 0, depth: 0, limits };
+    let mut parser = Parser {
+        text,
+        bytes: text.as_bytes(),
+        at: 0,
+        limits,
+    };
     parser.skip_space();
     if limits.container_only && !matches!(parser.peek(), Some(b'{' | b'[') | None) {
         return Err(parser.problem("top-level value must be object or array (-top container)"));
@@ -75,7 +87,10 @@ pub fn parse(text: &str, limits: &Limits) -> Result<Value, tcl::Exit> {
     let (value, end) = parse_prefix(text, limits)?;
     let rest = text[end..].trim_start_matches([' ', '\t', '\n', '\r']);
     if !rest.is_empty() {
-        return Err(tcl::error(format!("ns_json parse: trailing data at byte {}", text.len() - rest.len())));
+        return Err(tcl::error(format!(
+            "ns_json parse: trailing data at byte {}",
+            text.len() - rest.len()
+        )));
     }
     Ok(value)
 }
@@ -83,7 +98,14 @@ pub fn parse(text: &str, limits: &Limits) -> Result<Value, tcl::Exit> {
 /// Checks that a text is one number as JSON writes it.
 pub fn check_number(text: &str) -> Result<(), Problem> {
     let end = number_end(text.as_bytes(), 0)?;
-    if end < text.len() { Err(Problem { at: end, what: "invalid number".to_owned() }) } else { Ok(()) }
+    if end < text.len() {
+        Err(Problem {
+            at: end,
+            what: "invalid number".to_owned(),
+        })
+    } else {
+        Ok(())
+    }
 }
 
 /// Where the number that begins at `start` ends.
@@ -95,13 +117,21 @@ fn number_end(bytes: &[u8], start: usize) -> Result<usize, Problem> {
         }
         at
     };
-    let invalid = |at: usize| Problem { at, what: "invalid number".to_owned() };
+    let invalid = |at: usize| Problem {
+        at,
+        what: "invalid number".to_owned(),
+    };
     let mut at = start;
     if bytes.get(at) == Some(&b'-') {
         at += 1;
     }
     match bytes.get(at) {
-        None => return Err(Problem { at, what: "unexpected end in number".to_owned() }),
+        None => {
+            return Err(Problem {
+                at,
+                what: "unexpected end in number".to_owned(),
+            });
+        }
         Some(b'0') if digit(at + 1) => return Err(invalid(at + 1)),
         Some(b'0') => at += 1,
         Some(b'1'..=b'9') => at = digits(at),
@@ -123,11 +153,16 @@ fn number_end(bytes: &[u8], start: usize) -> Result<usize, Problem> {
     Ok(at)
 }
 
+/// A container that is not complete; of an object also the key whose value comes next.
+enum Open {
+    Array(Vec<Value>),
+    Object(Vec<(String, Value)>, String),
+}
+
 struct Parser<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
-    depth: usize,
     limits: &'a Limits,
 }
 
@@ -143,38 +178,108 @@ impl Parser<'_> {
     }
 
     fn problem(&self, what: impl Into<String>) -> Problem {
-        Problem { at: self.at, what: what.into() }
+        Problem {
+            at: self.at,
+            what: what.into(),
+        }
     }
 
     fn unexpected(&self) -> Problem {
-        match self.text.get(self.at..).and_then(|rest| rest.chars().next()) {
+        match self
+            .text
+            .get(self.at..)
+            .and_then(|rest| rest.chars().next())
+        {
             Some(c) => self.problem(format!("unexpected character '{c}'")),
             None => self.problem("unexpected end of input"),
         }
     }
 
+    /// A value with all that is in it. It keeps a stack of its own: texts come from outside and may be nested deeply.
     fn value(&mut self) -> Result<Value, Problem> {
-        match self.peek() {
-            Some(b'{') => self.nested(Self::object),
-            Some(b'[') => self.nested(Self::array),
-            Some(b'"') => self.string().map(Value::Text),
-            Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b't') => self.literal("true", Value::Bool(true)),
-            Some(b'f') => self.literal("false", Value::Bool(false)),
-            Some(b'n') => self.literal("null", Value::Null),
-            _ => Err(self.unexpected()),
+        let mut open: Vec<Open> = Vec::new();
+        loop {
+            let mut value = match self.peek() {
+                Some(b'{') => {
+                    if self.opens(b'}', open.len())? {
+                        let key = self.key()?;
+                        open.push(Open::Object(Vec::new(), key));
+                        continue;
+                    }
+                    Value::Object(Vec::new())
+                }
+                Some(b'[') => {
+                    if self.opens(b']', open.len())? {
+                        open.push(Open::Array(Vec::new()));
+                        continue;
+                    }
+                    Value::Array(Vec::new())
+                }
+                Some(b'"') => self.string().map(Value::Text)?,
+                Some(b'-' | b'0'..=b'9') => self.number()?,
+                Some(b't') => self.literal("true", Value::Bool(true))?,
+                Some(b'f') => self.literal("false", Value::Bool(false))?,
+                Some(b'n') => self.literal("null", Value::Null)?,
+                _ => return Err(self.unexpected()),
+            };
+            loop {
+                match open.pop() {
+                    None => return Ok(value),
+                    Some(Open::Array(mut elements)) => {
+                        elements.push(value);
+                        self.check_count(elements.len())?;
+                        if !self.closes(b']', "expected ',' or ']'")? {
+                            open.push(Open::Array(elements));
+                            break;
+                        }
+                        value = Value::Array(elements);
+                    }
+                    Some(Open::Object(mut members, key)) => {
+                        members.push((key, value));
+                        self.check_count(members.len())?;
+                        if !self.closes(b'}', "expected ',' or '}'")? {
+                            let key = self.key()?;
+                            open.push(Open::Object(members, key));
+                            break;
+                        }
+                        value = Value::Object(members);
+                    }
+                }
+            }
         }
     }
 
-    fn nested(&mut self, inner: fn(&mut Self) -> Result<Value, Problem>) -> Result<Value, Problem> {
-        let most = if self.limits.depth == 0 { DEEPEST } else { self.limits.depth.min(DEEPEST) };
-        if self.depth == most {
+    /// Behind the bracket that opens a container: whether something is in it.
+    fn opens(&mut self, close: u8, depth: usize) -> Result<bool, Problem> {
+        let most = if self.limits.depth == 0 {
+            DEEPEST
+        } else {
+            self.limits.depth.min(DEEPEST)
+        };
+        if depth == most {
             return Err(self.problem("max depth exceeded"));
         }
-        self.depth += 1;
-        let value = inner(self);
-        self.depth -= 1;
-        value
+        self.at += 1;
+        self.skip_space();
+        if self.peek() == Some(close) {
+            self.at += 1;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn key(&mut self) -> Result<String, Problem> {
+        if self.peek() != Some(b'"') {
+            return Err(self.problem("expected \""));
+        }
+        let key = self.string()?;
+        self.skip_space();
+        if self.peek() != Some(b':') {
+            return Err(self.problem("expected ':'"));
+        }
+        self.at += 1;
+        self.skip_space();
+        Ok(key)
     }
 
     fn literal(&mut self, word: &str, value: Value) -> Result<Value, Problem> {
@@ -198,50 +303,6 @@ impl Parser<'_> {
         }
         self.at = end;
         Ok(Value::Number(number.to_owned()))
-    }
-
-    fn array(&mut self) -> Result<Value, Problem> {
-        self.at += 1;
-        let mut elements = Vec::new();
-        self.skip_space();
-        if self.peek() == Some(b']') {
-            self.at += 1;
-            return Ok(Value::Array(elements));
-        }
-        loop {
-            elements.push(self.value()?);
-            self.check_count(elements.len())?;
-            if self.closes(b']', "expected ',' or ']'")? {
-                return Ok(Value::Array(elements));
-            }
-        }
-    }
-
-    fn object(&mut self) -> Result<Value, Problem> {
-        self.at += 1;
-        let mut members = Vec::new();
-        self.skip_space();
-        if self.peek() == Some(b'}') {
-            self.at += 1;
-            return Ok(Value::Object(members));
-        }
-        loop {
-            if self.peek() != Some(b'"') {
-                return Err(self.problem("expected \""));
-            }
-            let key = self.string()?;
-            self.skip_space();
-            if self.peek() != Some(b':') {
-                return Err(self.problem("expected ':'"));
-            }
-            self.at += 1;
-            self.skip_space();
-            members.push((key, self.value()?));
-            self.check_count(members.len())?;
-            if self.closes(b'}', "expected ',' or '}'")? {
-                return Ok(Value::Object(members));
-            }
-        }
     }
 
     fn check_count(&self, count: usize) -> Result<(), Problem> {
@@ -293,14 +354,19 @@ impl Parser<'_> {
         }
         let most = self.limits.string;
         if most > 0 && out.len() > most {
-            return Err(Problem { at: start, what: format!("string too long (max {most})") });
+            return Err(Problem {
+                at: start,
+                what: format!("string too long (max {most})"),
+            });
         }
         Ok(out)
     }
 
     /// Behind a backslash.
     fn escape(&mut self) -> Result<char, Problem> {
-        let Some(byte) = self.peek() else { return Err(self.problem("unterminated string")) };
+        let Some(byte) = self.peek() else {
+            return Err(self.problem("unterminated string"));
+        };
         let c = match byte {
             b'"' | b'\\' | b'/' => char::from(byte),
             b'b' => '\u{8}',
@@ -333,12 +399,18 @@ impl Parser<'_> {
                 self.at += 2;
                 let second = self.hex4()?;
                 if !(0xdc00..=0xdfff).contains(&second) {
-                    return Err(Problem { at: here, what: "missing low surrogate".to_owned() });
+                    return Err(Problem {
+                        at: here,
+                        what: "missing low surrogate".to_owned(),
+                    });
                 }
                 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00)
             }
             0xdc00..=0xdfff => {
-                return Err(Problem { at: self.at - 1, what: "unexpected low surrogate".to_owned() });
+                return Err(Problem {
+                    at: self.at - 1,
+                    what: "unexpected low surrogate".to_owned(),
+                });
             }
             code => code,
         };
@@ -362,17 +434,27 @@ mod tests {
 
     fn whole(text: &str) -> Result<Value, String> {
         let (value, end) = parse_prefix(text, &Limits::default()).map_err(|p| p.to_string())?;
-        if end < text.len() { Err(format!("ends at {end}")) } else { Ok(value) }
+        if end < text.len() {
+            Err(format!("ends at {end}"))
+        } else {
+            Ok(value)
+        }
     }
 
     #[test]
     fn values() {
         assert_eq!(whole("-0.5e+3"), Ok(Value::Number("-0.5e+3".to_owned())));
-        assert_eq!(whole(r#""\ud83d\ude00\n""#), Ok(Value::Text("😀\n".to_owned())));
+        assert_eq!(
+            whole(r#""\ud83d\ude00\n""#),
+            Ok(Value::Text("😀\n".to_owned()))
+        );
         assert_eq!(
             whole(r#"{"a":[true,null],"a":1}"#),
             Ok(Value::Object(vec![
-                ("a".to_owned(), Value::Array(vec![Value::Bool(true), Value::Null])),
+                (
+                    "a".to_owned(),
+                    Value::Array(vec![Value::Bool(true), Value::Null])
+                ),
                 ("a".to_owned(), Value::Number("1".to_owned())),
             ]))
         );
@@ -380,7 +462,21 @@ mod tests {
 
     #[test]
     fn what_is_no_json() {
-        for text in ["", "01", "1.", "+1", "nul", "[1,]", "{a:1}", "\"\\ud83d\"", "\"\t\"", "[", "{\"a\"", "'a'", "\u{e9}"] {
+        for text in [
+            "",
+            "01",
+            "1.",
+            "+1",
+            "nul",
+            "[1,]",
+            "{a:1}",
+            "\"\\ud83d\"",
+            "\"\t\"",
+            "[",
+            "{\"a\"",
+            "'a'",
+            "\u{e9}",
+        ] {
             assert!(whole(text).is_err(), "{text}");
         }
     }
@@ -388,7 +484,10 @@ mod tests {
     #[test]
     fn nesting_is_limited_whatever_the_caller_wants() {
         let text = "[".repeat(1_000_000);
-        let limits = Limits { depth: 0, ..Limits::default() };
+        let limits = Limits {
+            depth: 0,
+            ..Limits::default()
+        };
         assert_eq!(parse_prefix(&text, &limits).map_err(|p| p.at), Err(DEEPEST));
     }
 }

@@ -33,7 +33,10 @@ impl Shape {
                 self.objects += 1;
                 let mut seen = BTreeSet::new();
                 for (key, member) in members {
-                    let place = *self.places.entry(key.clone()).or_insert(self.properties.len());
+                    let place = *self
+                        .places
+                        .entry(key.clone())
+                        .or_insert(self.properties.len());
                     if place == self.properties.len() {
                         self.properties.push((key.clone(), Shape::default(), 0));
                     }
@@ -57,8 +60,14 @@ impl Shape {
         let text = |t: &str| Value::Text(t.to_owned());
         match self.types.len() {
             0 => {}
-            1 => members.push(("type".to_owned(), Value::Text(self.types.iter().copied().collect()))),
-            _ => members.push(("type".to_owned(), Value::Array(self.types.iter().map(|t| text(t)).collect()))),
+            1 => members.push((
+                "type".to_owned(),
+                Value::Text(self.types.iter().copied().collect()),
+            )),
+            _ => members.push((
+                "type".to_owned(),
+                Value::Array(self.types.iter().map(|t| text(t)).collect()),
+            )),
         }
         let inner = |shape: &Shape| {
             let mut members = Vec::new();
@@ -66,10 +75,18 @@ impl Shape {
             Value::Object(members)
         };
         if self.objects > 0 {
-            let properties = self.properties.iter().map(|(k, shape, _)| (k.clone(), inner(shape))).collect();
+            let properties = self
+                .properties
+                .iter()
+                .map(|(k, shape, _)| (k.clone(), inner(shape)))
+                .collect();
             members.push(("properties".to_owned(), Value::Object(properties)));
-            let all: Vec<Value> =
-                self.properties.iter().filter(|p| p.2 == self.objects).map(|p| text(&p.0)).collect();
+            let all: Vec<Value> = self
+                .properties
+                .iter()
+                .filter(|p| p.2 == self.objects)
+                .map(|p| text(&p.0))
+                .collect();
             if required && !all.is_empty() {
                 members.push(("required".to_owned(), Value::Array(all)));
             }
@@ -98,11 +115,21 @@ fn check_at(schema: &Value, value: &Value, path: &str, ignore_unknown: bool) -> 
     for (keyword, _) in members {
         let known = matches!(
             keyword.as_str(),
-            "type" | "properties" | "additionalProperties" | "required" | "items"
-                | "$schema" | "$id" | "$comment" | "title" | "description"
+            "type"
+                | "properties"
+                | "additionalProperties"
+                | "required"
+                | "items"
+                | "$schema"
+                | "$id"
+                | "$comment"
+                | "title"
+                | "description"
         );
         if !known && !ignore_unknown {
-            return Err(tcl::error(format!("ns_json: unsupported schema keyword \"{keyword}\"")));
+            return Err(tcl::error(format!(
+                "ns_json: unsupported schema keyword \"{keyword}\""
+            )));
         }
     }
     let keyword = |name: &str| members.iter().find(|(k, _)| k == name).map(|(_, v)| v);
@@ -111,9 +138,25 @@ fn check_at(schema: &Value, value: &Value, path: &str, ignore_unknown: bool) -> 
         Some(Value::Text(wanted)) if wanted != actual => {
             return Err(mismatch(path, &format!("expected {wanted}, got {actual}")));
         }
-        Some(Value::Array(wanted)) if !wanted.iter().any(|w| matches!(w, Value::Text(w) if w == actual)) => {
-            let words: Vec<&str> = wanted.iter().filter_map(|w| if let Value::Text(w) = w { Some(&**w) } else { None }).collect();
-            return Err(mismatch(path, &format!("expected {}, got {actual}", words.join(" or "))));
+        Some(Value::Array(wanted))
+            if !wanted
+                .iter()
+                .any(|w| matches!(w, Value::Text(w) if w == actual)) =>
+        {
+            let words: Vec<&str> = wanted
+                .iter()
+                .filter_map(|w| {
+                    if let Value::Text(w) = w {
+                        Some(&**w)
+                    } else {
+                        None
+                    }
+                })
+                .collect();
+            return Err(mismatch(
+                path,
+                &format!("expected {}, got {actual}", words.join(" or ")),
+            ));
         }
         _ => {}
     }
@@ -123,7 +166,10 @@ fn check_at(schema: &Value, value: &Value, path: &str, ignore_unknown: bool) -> 
                 for name in required {
                     let Value::Text(name) = name else { continue };
                     if !fields.iter().any(|(k, _)| k == name) {
-                        return Err(mismatch(path, &format!("missing required property \"{name}\"")));
+                        return Err(mismatch(
+                            path,
+                            &format!("missing required property \"{name}\""),
+                        ));
                     }
                 }
             }
@@ -131,7 +177,9 @@ fn check_at(schema: &Value, value: &Value, path: &str, ignore_unknown: bool) -> 
             for (key, field) in fields {
                 let place = format!("{path}/{key}");
                 let described = match keyword("properties") {
-                    Some(Value::Object(properties)) => properties.iter().find(|(k, _)| k == key).map(|(_, v)| v),
+                    Some(Value::Object(properties)) => {
+                        properties.iter().find(|(k, _)| k == key).map(|(_, v)| v)
+                    }
                     _ => None,
                 };
                 match described.or(keyword("additionalProperties")) {
@@ -139,7 +187,9 @@ fn check_at(schema: &Value, value: &Value, path: &str, ignore_unknown: bool) -> 
                         return Err(mismatch(&place, "property not allowed by schema"));
                     }
                     Some(described) => check_at(described, field, &place, ignore_unknown)?,
-                    None if closed => return Err(mismatch(&place, "property not allowed by schema")),
+                    None if closed => {
+                        return Err(mismatch(&place, "property not allowed by schema"));
+                    }
                     None => {}
                 }
             }
@@ -147,7 +197,11 @@ fn check_at(schema: &Value, value: &Value, path: &str, ignore_unknown: bool) -> 
         Value::Array(elements) => {
             if let Some(items) = keyword("items") {
                 for (at, element) in elements.iter().enumerate() {
-                    let place = if path.is_empty() { at.to_string() } else { format!("{path}/{at}") };
+                    let place = if path.is_empty() {
+                        at.to_string()
+                    } else {
+                        format!("{path}/{at}")
+                    };
                     check_at(items, element, &place, ignore_unknown)?;
                 }
             }

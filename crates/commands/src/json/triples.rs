@@ -17,16 +17,23 @@ pub fn names(path: Option<&Obj>, pointer: Option<&str>) -> Result<Vec<String>, E
     if let Some(path) = path {
         return Ok(path.elements()?.iter().map(Obj::text).collect());
     }
-    let Some(pointer) = pointer else { return Err(tcl::error("ns_json triples: missing -path or -pointer")) };
+    let Some(pointer) = pointer else {
+        return Err(tcl::error("ns_json triples: missing -path or -pointer"));
+    };
     let place = pointer.strip_prefix('#').unwrap_or(pointer);
     if place.is_empty() {
         return Ok(Vec::new());
     }
     let Some(tokens) = place.strip_prefix('/') else {
-        return Err(tcl::error(format!("ns_json triples: invalid JSON pointer (must start with '/'): {pointer}")));
+        return Err(tcl::error(format!(
+            "ns_json triples: invalid JSON pointer (must start with '/'): {pointer}"
+        )));
     };
     // In this order: `~01` is `~1`.
-    Ok(tokens.split('/').map(|t| t.replace("~1", "/").replace("~0", "~")).collect())
+    Ok(tokens
+        .split('/')
+        .map(|t| t.replace("~1", "/").replace("~0", "~"))
+        .collect())
 }
 
 /// A place in triples: the lists on the way to it, each with the index of the triple in it.
@@ -37,7 +44,9 @@ pub struct Place {
 impl Place {
     /// `who` begins messages about what is missing.
     pub fn find(triples: &Obj, names: &[String], who: &str) -> Result<Place, Exit> {
-        let bad = || tcl::error("ns_json triples: input must be a list of {key|index type value} elements");
+        let bad = || {
+            tcl::error("ns_json triples: input must be a list of {key|index type value} elements")
+        };
         let elements = triples.elements().map_err(|_| bad())?;
         if elements.len() % 3 != 0 {
             return Err(bad());
@@ -47,7 +56,9 @@ impl Place {
         if wrapped {
             way.push((elements.clone(), 0));
         } else if names.is_empty() {
-            return Err(tcl::error("ns_json triples: empty path requires root wrapper {\"\" TYPE VALUE}"));
+            return Err(tcl::error(
+                "ns_json triples: empty path requires root wrapper {\"\" TYPE VALUE}",
+            ));
         }
         let mut list = Some(elements);
         for (at, name) in names.iter().enumerate() {
@@ -70,8 +81,13 @@ impl Place {
                 (None, None) => return Err(bad()),
             };
             // Of several with one name the last counts, as in dictionaries.
-            let found = (0..inner.len()).step_by(3).rev().find(|&i| inner[i].with_text(|t| t == name));
-            let Some(index) = found else { return Err(tcl::error(format!("{who}: no such element: {name}"))) };
+            let found = (0..inner.len())
+                .step_by(3)
+                .rev()
+                .find(|&i| inner[i].with_text(|t| t == name));
+            let Some(index) = found else {
+                return Err(tcl::error(format!("{who}: no such element: {name}")));
+            };
             way.push((inner, index));
         }
         if way.is_empty() {
@@ -89,15 +105,22 @@ impl Place {
     }
 
     fn at(&self, offset: usize) -> Obj {
-        self.way.last().and_then(|(list, index)| list.get(index + offset)).cloned().unwrap_or_default()
+        self.way
+            .last()
+            .and_then(|(list, index)| list.get(index + offset))
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// The indices for `lindex` that lead to the value (offset 2) or its type (offset 1).
     pub fn indices(&self, offset: usize) -> Obj {
         let last = self.way.len() - 1;
-        Obj::list(self.way.iter().enumerate().map(|(at, (_, index))| {
-            Obj::from(index + if at == last { offset } else { 2 })
-        }))
+        Obj::list(
+            self.way
+                .iter()
+                .enumerate()
+                .map(|(at, (_, index))| Obj::from(index + if at == last { offset } else { 2 })),
+        )
     }
 
     /// The triples with another value at this place.
@@ -120,7 +143,12 @@ impl Place {
 }
 
 /// The type and the third of a triple for a new value where a value of type `old` was.
-pub fn new_value(interp: &Interp, kind: Type, old: &str, value: &Obj) -> Result<(&'static str, Obj), Exit> {
+pub fn new_value(
+    interp: &Interp,
+    kind: Type,
+    old: &str,
+    value: &Obj,
+) -> Result<(&'static str, Obj), Exit> {
     let kind = match kind {
         Type::Auto if null::is_null(interp, value) => Type::Null,
         Type::Auto => match convert::document(value) {
@@ -134,7 +162,8 @@ pub fn new_value(interp: &Interp, kind: Type, old: &str, value: &Obj) -> Result<
                 "string" => Type::Text,
                 "number" => Type::Number,
                 "boolean" => Type::Boolean,
-                _ => Type::parse(convert::type_of(&convert::guess(interp, value)?)).unwrap_or(Type::Text),
+                _ => Type::parse(convert::type_of(&convert::guess(interp, value)?))
+                    .unwrap_or(Type::Text),
             },
         },
         kind => kind,

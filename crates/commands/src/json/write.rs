@@ -81,7 +81,9 @@ const LINE: usize = 60;
 /// Whether a value is written in one line: a scalar, an array of scalars, an object with one such member.
 fn simple(value: &Value) -> bool {
     match value {
-        Value::Array(elements) => elements.iter().all(|e| !matches!(e, Value::Array(_) | Value::Object(_))),
+        Value::Array(elements) => elements
+            .iter()
+            .all(|e| !matches!(e, Value::Array(_) | Value::Object(_))),
         Value::Object(members) => match members.as_slice() {
             [] => true,
             [(_, member)] => simple(member),
@@ -151,11 +153,21 @@ mod tests {
     #[test]
     fn what_is_written_can_be_read() {
         let value = Value::Object(vec![
-            ("a\"\\\u{1}\n".to_owned(), Value::Array(vec![Value::Null, Value::Bool(false)])),
-            ("é".to_owned(), Value::Object(vec![(String::new(), Value::Number("1.50".to_owned()))])),
+            (
+                "a\"\\\u{1}\n".to_owned(),
+                Value::Array(vec![Value::Null, Value::Bool(false)]),
+            ),
+            (
+                "é".to_owned(),
+                Value::Object(vec![(String::new(), Value::Number("1.50".to_owned()))]),
+            ),
         ]);
         for text in [compact(&value), pretty(&value)] {
-            assert_eq!(parse_prefix(&text, &Limits::default()).ok(), Some((value.clone(), text.len())), "{text}");
+            assert_eq!(
+                parse_prefix(&text, &Limits::default()).ok(),
+                Some((value.clone(), text.len())),
+                "{text}"
+            );
         }
     }
 }
