@@ -39,7 +39,7 @@ commands! { METHODS(call):
             put_text(&mut header, "typ", Some(typ.unwrap_or_else(|| "JWT".to_owned())).filter(|t| !t.is_empty()));
             put_text(&mut header, "kid", kid.filter(|t| !t.is_empty()));
             put_text(&mut header, "cty", cty.filter(|t| !t.is_empty()));
-            put_triples(call, &mut header, extraheader)?;
+            put_triples(&mut header, extraheader)?;
             let mut payload = Vec::new();
             put_text(&mut payload, "iss", iss);
             put_text(&mut payload, "sub", sub);
@@ -52,7 +52,7 @@ commands! { METHODS(call):
                 }
             }
             put_text(&mut payload, "jti", jti);
-            put_triples(call, &mut payload, extrapayload)?;
+            put_triples(&mut payload, extrapayload)?;
             let part = |members| base64url_text(write::compact(&Value::Object(members)).as_bytes());
             let signed = format!("{}.{}", part(header), part(payload));
             let signature = make_signature(&alg, key.as_ref(), jwk.is_some(), secret, signed.as_bytes())?;
@@ -154,9 +154,9 @@ fn put_text(members: &mut Members, name: &str, text: Option<String>) {
     members.extend(text.map(|text| (name.to_owned(), Value::Text(text))));
 }
 
-fn put_triples(call: &Call<'_>, members: &mut Members, triples: Option<Obj>) -> Result<(), Exit> {
+fn put_triples(members: &mut Members, triples: Option<Obj>) -> Result<(), Exit> {
     if let Some(triples) = triples
-        && let Value::Object(more) = json::of_triple(call.interp, "object", &triples)?
+        && let Value::Object(more) = json::of_triple("object", &triples)?
     {
         members.extend(more);
     }

@@ -186,11 +186,11 @@ pub fn document(value: &Obj) -> Option<(String, Obj)> {
 ///
 /// # Errors
 /// The value does not suit the type.
-pub fn of_triple(interp: &Interp, kind: &str, value: &Obj) -> Result<Value, Exit> {
-    of_triple_at(interp, kind, value, 0)
+pub fn of_triple(kind: &str, value: &Obj) -> Result<Value, Exit> {
+    of_triple_at(kind, value, 0)
 }
 
-fn of_triple_at(interp: &Interp, kind: &str, value: &Obj, depth: usize) -> Result<Value, Exit> {
+fn of_triple_at(kind: &str, value: &Obj, depth: usize) -> Result<Value, Exit> {
     if depth > DEEPEST {
         return Err(tcl::error("ns_json value: max depth exceeded"));
     }
@@ -214,7 +214,7 @@ fn of_triple_at(interp: &Interp, kind: &str, value: &Obj, depth: usize) -> Resul
             let array = kind == "array";
             let (mut list, mut members) = (Vec::new(), Vec::new());
             for [name, kind, value] in triples {
-                let value = of_triple_at(interp, &kind.text(), value, depth + 1)?;
+                let value = of_triple_at(&kind.text(), value, depth + 1)?;
                 if array {
                     list.push(value);
                 } else {
@@ -242,7 +242,7 @@ pub fn guess(interp: &Interp, value: &Obj) -> Result<Value, Exit> {
         return Ok(Value::Null);
     }
     if let Some((kind, content)) = document(value) {
-        return of_triple(interp, &kind, &content);
+        return of_triple(&kind, &content);
     }
     let text = value.text();
     Ok(match truth(&text) {

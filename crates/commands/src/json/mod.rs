@@ -81,7 +81,7 @@ commands! { TABLE(call):
             } else if output == Form::Triples {
                 Ok(place.value())
             } else {
-                Ok::<_, Exit>(shown(&of_triple(call.interp, &place.kind(), &place.value())?, pretty))
+                Ok::<_, Exit>(shown(&of_triple(&place.kind(), &place.value())?, pretty))
             }
         };
 
@@ -112,7 +112,7 @@ commands! { TABLE(call):
         => {
             let mut shape = schema::Shape::default();
             for triples in triples {
-                shape.see(&document(call, triples)?);
+                shape.see(&document(triples)?);
             }
             Ok::<_, Exit>(shown(&shape.schema(required), pretty))
         };
@@ -122,7 +122,7 @@ commands! { TABLE(call):
         => {
             let limits = Limits { container_only: true, ..Limits::default() };
             let schema = parse::parse(&text(&schema), &limits)?;
-            schema::check(&schema, &document(call, &triples)?, ignoreunsupported)?;
+            schema::check(&schema, &document(&triples)?, ignoreunsupported)?;
             Ok::<_, Exit>(true)
         };
 
@@ -179,10 +179,10 @@ fn parse_command(
 }
 
 /// The value of a document in triples.
-fn document(call: &Call<'_>, triples: &Obj) -> Result<Value, Exit> {
+fn document(triples: &Obj) -> Result<Value, Exit> {
     match convert::document(triples) {
-        Some((kind, content)) => of_triple(call.interp, &kind, &content),
-        None => of_triple(call.interp, "object", triples),
+        Some((kind, content)) => of_triple(&kind, &content),
+        None => of_triple("object", triples),
     }
 }
 
@@ -190,6 +190,6 @@ fn as_type(call: &Call<'_>, kind: Type, value: &Obj) -> Result<Value, Exit> {
     match kind {
         Type::Auto => guess(call.interp, value),
         Type::Number => convert::number(value).map(Value::Number),
-        kind => of_triple(call.interp, kind.word(), value),
+        kind => of_triple(kind.word(), value),
     }
 }

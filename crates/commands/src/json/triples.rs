@@ -153,7 +153,7 @@ pub fn new_value(
         Type::Auto if null::is_null(interp, value) => Type::Null,
         Type::Auto => match convert::document(value) {
             Some((kind, content)) => {
-                convert::of_triple(interp, &kind, &content)?;
+                convert::of_triple(&kind, &content)?;
                 let kind = Type::parse(&kind).unwrap_or(Type::Text);
                 return Ok((kind.word(), content));
             }
@@ -174,7 +174,7 @@ pub fn new_value(
         Type::Boolean => Obj::from(if value.boolean()? { "true" } else { "false" }),
         Type::Null => null::null(interp),
         Type::Object | Type::Array => {
-            convert::of_triple(interp, kind.word(), value)?;
+            convert::of_triple(kind.word(), value)?;
             value.clone()
         }
     };
