@@ -39,6 +39,8 @@ pub struct Pool {
 struct Threads {
     alive: usize,
     starting: usize,
+    /// Those that serve nobody any more and are about to end.
+    retiring: usize,
     next: usize,
     stopping: bool,
 }
@@ -180,12 +182,12 @@ impl Pool {
             seat.give(Order::Wake);
         }
         let mut threads = self.threads.lock();
-        while threads.alive + threads.starting > 0 {
+        while threads.alive + threads.starting + threads.retiring > 0 {
             if self.ended.wait_until(&mut threads, deadline).timed_out() {
-                break;
+                return threads.alive + threads.starting + threads.retiring == 0;
             }
         }
-        threads.alive + threads.starting == 0
+        true
     }
 
     /// Forgets requests that still wait; their clients get what dropping an unanswered reply gives.
@@ -231,8 +233,9 @@ impl Pool {
         let name = format!("-conn:{}:{}:0:{id}-", server.name, self.name);
         let pool = Arc::clone(self);
         let spawned = shared::thread::spawn(&name, move || {
-            let ticket = Ticket { pool: Arc::clone(&pool), counted_alive: false };
-            crate::script::connection_thread(&server, |runner| pool.serve(&server, runner, ticket));
+            // The thread is counted until its interpreter is gone.
+            let mut ticket = Ticket { pool: Arc::clone(&pool), state: TicketState::Starting };
+            crate::script::connection_thread(&server, |runner| pool.serve(&server, runner, &mut ticket));
         });
         if let Err(e) = spawned {
             self.threads.lock().starting -= 1;
@@ -244,14 +247,8 @@ impl Pool {
     }
 
     /// The life of one thread: orders, the queue, the seat; until time-out, `connsperthread` or the end.
-    fn serve(self: &Arc<Self>, server: &Arc<VirtualServer>, runner: &mut crate::script::Runner, mut ticket: Ticket) {
+    fn serve(self: &Arc<Self>, server: &Arc<VirtualServer>, runner: &mut crate::script::Runner, ticket: &mut Ticket) {
         ticket.alive();
-        // While this thread started no other one was: what has queued up since may need more than this one.
-        let waiting = self.waiting();
-        if waiting > 1 {
-            let limit = usize::try_from(self.settings.maxconnections.get()).unwrap_or(usize::MAX);
-            self.consider_growth(waiting - 1, limit);
-        }
         let most = u64::try_from(self.settings.connsperthread.get()).unwrap_or(0);
         let mut served = 0u64;
         let seat = Arc::new(Seat::default());
@@ -268,7 +265,7 @@ impl Pool {
                     }
                     walk
                 }
-                None => match self.sit(&seat) {
+                None => match self.sit(&seat, ticket) {
                     Some(Order::Run(walk)) => walk,
                     Some(Order::Wake) if self.threads.lock().stopping && self.waiting() == 0 => return,
                     Some(Order::Wake) => continue,
@@ -289,9 +286,9 @@ impl Pool {
             self.active.write().retain(|a| !Arc::ptr_eq(a, &active));
             self.counters.processed.fetch_add(1, Relaxed);
             served += 1;
-            if most > 0 && served >= most && self.may_retire() {
-                if self.waiting() > 0 && server.process().phase() == Phase::Running {
-                    drop(ticket);
+            if most > 0 && served >= most && self.retire(ticket) {
+                let short = self.threads.lock().alive < self.minthreads.load(Relaxed);
+                if (short || self.waiting() > 0) && server.process().phase() == Phase::Running {
                     self.grow();
                 }
                 return;
@@ -300,7 +297,7 @@ impl Pool {
     }
 
     /// Sits down on the stack. `None`: nobody came within `threadtimeout` and the thread may end.
-    fn sit(&self, seat: &Arc<Seat>) -> Option<Order> {
+    fn sit(&self, seat: &Arc<Seat>, ticket: &mut Ticket) -> Option<Order> {
         self.idle.lock().push(Arc::clone(seat));
         // A job may have come while nobody was on the stack.
         if self.waiting() > 0 && self.stand_up(seat) {
@@ -322,7 +319,7 @@ impl Pool {
                 return Some(order);
             }
             drop(order);
-            if self.may_retire_idle() && self.stand_up(seat) {
+            if self.retire_idle(seat, ticket) {
                 return None;
             }
         }
@@ -340,14 +337,25 @@ impl Pool {
         }
     }
 
-    fn may_retire_idle(&self) -> bool {
-        self.threads.lock().alive > self.minthreads.load(Relaxed)
+    /// An idle thread goes when there are more than `minthreads`; the count and the seat change together, so that two of
+    /// them do not both take the other for the one that stays.
+    fn retire_idle(&self, seat: &Arc<Seat>, ticket: &mut Ticket) -> bool {
+        let mut t = self.threads.lock();
+        let goes = t.alive > self.minthreads.load(Relaxed) && self.stand_up(seat);
+        if goes {
+            ticket.retired(&mut t);
+        }
+        goes
     }
 
-    /// A thread that served its share may go only while others stay or nobody waits: no mass extinction.
-    fn may_retire(&self) -> bool {
-        let t = self.threads.lock();
-        t.starting == 0
+    /// A thread that served its share goes only when no other is going or coming: no mass extinction.
+    fn retire(&self, ticket: &mut Ticket) -> bool {
+        let mut t = self.threads.lock();
+        let goes = t.starting == 0 && t.retiring == 0;
+        if goes {
+            ticket.retired(&mut t);
+        }
+        goes
     }
 
     fn overrun(&self) {
@@ -368,10 +376,17 @@ impl Pool {
     }
 }
 
-/// Counts a thread as starting, then as alive, then not at all, whatever way it ends.
+/// Counts a thread as starting, as alive, as retiring, then not at all, whatever way it ends.
 struct Ticket {
     pool: Arc<Pool>,
-    counted_alive: bool,
+    state: TicketState,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TicketState {
+    Starting,
+    Alive,
+    Retiring,
 }
 
 impl Ticket {
@@ -379,17 +394,23 @@ impl Ticket {
         let mut t = self.pool.threads.lock();
         t.starting -= 1;
         t.alive += 1;
-        self.counted_alive = true;
+        self.state = TicketState::Alive;
+    }
+
+    fn retired(&mut self, t: &mut Threads) {
+        t.alive -= 1;
+        t.retiring += 1;
+        self.state = TicketState::Retiring;
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
         let mut t = self.pool.threads.lock();
-        if self.counted_alive {
-            t.alive -= 1;
-        } else {
-            t.starting -= 1;
+        match self.state {
+            TicketState::Starting => t.starting -= 1,
+            TicketState::Alive => t.alive -= 1,
+            TicketState::Retiring => t.retiring -= 1,
         }
         self.pool.ended.notify_all();
     }
