@@ -1,8 +1,8 @@
 //! ns_crypto::key, eckey, signature, agreement and kem: keys in PEM and what they are good for.
 
-use std::fs::OpenOptions;
+use std::fs::{OpenOptions, Permissions};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 
 use aws_lc_rs::{agreement, kem};
 use synopsis::{choice, commands};
@@ -305,13 +305,21 @@ fn give(content: Vec<u8>, private: bool, outfile: Option<&str>) -> Result<Obj, E
         });
     };
     let mode = if private { 0o600 } else { 0o644 };
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(mode)
-        .open(path);
-    match file.and_then(|mut file| file.write_all(&content)) {
+    let write = || -> std::io::Result<()> {
+        let mut options = OpenOptions::new();
+        let mut file = options
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(mode)
+            .open(path)?;
+        if private {
+            // A file that was there has permissions of its own.
+            file.set_permissions(Permissions::from_mode(mode))?;
+        }
+        file.write_all(&content)
+    };
+    match write() {
         Ok(()) => Ok(Obj::new()),
         Err(e) => Err(tcl::error(format!("could not write file '{path}': {e}"))),
     }
