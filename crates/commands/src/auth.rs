@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ::server::authority::{
+use ::server::script::authority::{
     Authorities, Authority, Decision, Opinion, Question, UserAuthorities, judge,
 };
 use synopsis::{Call, Rest, choice, commands};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ::server::vhost::{self, ScriptAnswer, Scripts};
+use ::server::script::vhost::{self, ScriptAnswer, Scripts};
 use ::server::vserver::VirtualServer;
 use synopsis::{Call, Rest, commands};
 use tcl::{Interp, Outcome};

@@ -1,4 +1,4 @@
-//! File name extensions and their media types, in ascending order: registrations at IANA and common use.
+//! Table: File name extensions and their media types, in ascending order: registrations at IANA and common use.
 
 /// Extension in lower case without its dot, media type.
 pub(crate) const TYPES: &[(&str, &str)] = &[

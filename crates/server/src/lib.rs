@@ -1,6 +1,5 @@
 //! Who answers what and when: virtual hosts, URL space, filters, thread pools, configuration, modules, life.
 
-pub mod authority;
 pub mod check;
 pub mod compress;
 pub mod config;
@@ -26,5 +25,4 @@ pub mod script;
 pub mod settings;
 pub mod setup;
 mod signals;
-pub mod vhost;
 pub mod vserver;

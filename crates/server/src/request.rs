@@ -208,7 +208,7 @@ fn trace(runner: &Runner, conn: &std::rc::Rc<Conn>) {
     runner.filters(conn, Stage::Trace);
     runner.traces(conn);
     if conn.headers.borrow().ifind("authorization").is_some() {
-        crate::authority::authorization(conn);
+        crate::script::authority::authorization(conn);
     }
     let method = conn.method.borrow();
     let user = conn.auth_user.borrow();

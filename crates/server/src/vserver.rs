@@ -141,7 +141,7 @@ impl VirtualServer {
 
     /// Whether a URL stands for a file of the page directory, without a script's translation.
     pub fn plain_files(&self, url: &str) -> bool {
-        !crate::vhost::by_host(self) && self.url_to_file.get("x", url, None).is_none_or(|u| matches!(*u, UrlToFile::Default))
+        !crate::script::vhost::by_host(self) && self.url_to_file.get("x", url, None).is_none_or(|u| matches!(*u, UrlToFile::Default))
     }
 
     /// Set once at start: the default pool first.

@@ -12,6 +12,7 @@ use crate::process::Process;
 use crate::vserver::VirtualServer;
 
 mod answer;
+pub mod authority;
 mod birth;
 mod blueprint;
 mod conn;
@@ -22,9 +23,10 @@ mod sets;
 mod startup;
 mod text;
 mod threads;
+pub mod vhost;
 mod traces;
 
-pub use crate::authority::Authorities;
+pub use authority::Authorities;
 pub use answer::AnswerError;
 pub use birth::{Library, create_interp, eval_into_blueprint, save_blueprint, update};
 pub use blueprint::Blueprint;

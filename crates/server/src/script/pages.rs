@@ -8,7 +8,7 @@ use super::conn::Conn;
 use super::runner::{return_status, run_handler, send};
 use crate::dispatch::UrlToFile;
 use crate::fastpath::FileAnswer;
-use crate::vhost;
+use crate::script::vhost;
 use crate::vserver::VirtualServer;
 
 /// Redirects within the server before a loop is assumed.

@@ -199,7 +199,7 @@ impl Runner {
         if !self.server.has_authorities() {
             return Verdict::Continue;
         }
-        crate::authority::authorize(&self.interp, conn).unwrap_or_else(|e| {
+        crate::script::authority::authorize(&self.interp, conn).unwrap_or_else(|e| {
             super::report(
                 &self.interp,
                 &format!("authorization, {}", request_line(conn)),
