@@ -1,7 +1,7 @@
 //! `cargo xtask manual`: the Tcl reference, written from the command and parameter tables of a program.
 //!
-//! The tables are inside the program, so it is the one that knows: command mode evaluates `ns_info manual`, which
-//! answers a list of `{page markdown}` pairs. A program without that subcommand gets an honest message.
+//! The tables are inside the program, so it is the one that knows: command mode evaluates `::navis::manual`, which
+//! answers a list of page names and Markdown texts.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Each page is framed by a line of its own, so that no quoting is needed.
-const SCRIPT: &str = "foreach {page text} [ns_info manual] {puts \"%page $page\"; puts $text}\n";
+const SCRIPT: &str = "foreach {page text} [::navis::manual] {puts \"%page $page\"; puts $text}\n";
 
 /// Writes one Markdown file per page to `doc/reference`.
 ///
@@ -38,7 +38,7 @@ pub fn run(root: &Path, nsd: &Path) -> Result<(), String> {
         .map_err(|e| format!("{}: {e}", nsd.display()))?;
     if !output.status.success() {
         return Err(format!(
-            "{} has no manual (`ns_info manual`):\n{}",
+            "{} has no manual (`::navis::manual`):\n{}",
             nsd.display(),
             String::from_utf8_lossy(&output.stderr)
         ));

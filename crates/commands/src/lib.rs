@@ -33,6 +33,7 @@ pub mod kinds;
 mod privacy;
 mod later;
 mod limits;
+mod manual;
 mod log;
 mod net;
 mod nsv;
@@ -123,7 +124,7 @@ pub fn scripting() -> Scripting {
         ],
         config_library: vec![],
         specs: vec![limits::LimitSettings::spec, adp::AdpSettings::spec],
-        on_interp: vec![adp::install],
+        on_interp: vec![adp::install, manual::install],
         on_server: vec![limits::on_server, paths::on_server, register::on_server, adp::map_pages],
         on_cleanup: vec![adp::cleanup, cache::end_transactions],
         notice: Some(adp::render_notice),
