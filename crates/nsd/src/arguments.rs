@@ -75,7 +75,7 @@ impl Arguments {
         if a.options.config.is_none() && !a.options.command {
             return Err("a configuration is needed: -t FILE (or -c for command mode)".to_owned());
         }
-        if a.options.argv.first().is_some() && !a.options.command {
+        if !a.options.argv.is_empty() && !a.options.command {
             return Err(format!("\"{}\": words behind the options are for command mode (-c)", a.options.argv[0]));
         }
         if let Some(config) = &a.options.config {

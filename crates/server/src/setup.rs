@@ -37,10 +37,10 @@ pub fn servers(process: &Arc<Process>) -> Result<Vec<Configured>, String> {
         }
         made.push(server(process, name)?);
     }
-    if let Some(wanted) = &process.options.default_server {
-        if !names.iter().any(|n| n.eq_ignore_ascii_case(wanted)) {
-            return Err(format!("-s {wanted}: no such server; ns/servers has {}", names.join(", ")));
-        }
+    if let Some(wanted) = &process.options.default_server
+        && !names.iter().any(|n| n.eq_ignore_ascii_case(wanted))
+    {
+        return Err(format!("-s {wanted}: no such server; ns/servers has {}", names.join(", ")));
     }
     process.set_servers(made);
     let config = process.config.read();
