@@ -123,6 +123,12 @@ proc ::navis::known {} {
         }
         foreach p [::tcl::info::procs ${escaped}*] {dict set known $p [info body $p]}
     }
+    set todo ::oo::object
+    while {[llength $todo]} {
+        set todo [lassign $todo class]
+        lappend todo {*}[info class subclasses $class]
+        dict set known $class [extensions $class]
+    }
     return $known
 }
 
@@ -151,6 +157,12 @@ proc ::navis::classes {known} {
         append classes [list ::oo::define $class [class_parts $class]] \n
         append classes [object_parts $class ::oo::class]
     }
+    # Classes of the language that a package has extended, last, since it may change how classes are made.
+    foreach class $all {
+        if {[dict exists $known $class] && [dict get $known $class] ne [extensions $class]} {
+            append classes [extensions $class]
+        }
+    }
     foreach class $all {
         foreach object [info class instances $class] {
             if {[dict exists $known $object] || [info object isa class $object]} continue
@@ -161,17 +173,23 @@ proc ::navis::classes {known} {
     list $classes $objects
 }
 
+# What a class of the language has beyond its native methods.
+proc ::navis::extensions {class} {
+    return "[list ::oo::define $class [class_parts $class]]\n[object_parts $class ::oo::class]"
+}
+
 proc ::navis::class_parts {class} {
     set script {}
     set supers [info class superclasses $class]
-    if {$supers ne "::oo::object"} {append script [list superclass {*}$supers] \n}
+    if {$supers ni {{} ::oo::object}} {append script [list superclass {*}$supers] \n}
     foreach {what word} {mixins mixin variables variable filters filter} {
         set list [info class $what $class]
         if {[llength $list]} {append script [list $word {*}$list] \n}
     }
-    set constructor [info class constructor $class]
+    # Those of the language are native and have no text.
+    if {[catch {info class constructor $class} constructor]} {set constructor {}}
+    if {[catch {info class destructor $class} destructor]} {set destructor {}}
     if {[llength $constructor]} {append script [list constructor {*}$constructor] \n}
-    set destructor [info class destructor $class]
     if {$destructor ne ""} {append script [list destructor $destructor] \n}
     append script [methods class $class]
 }
@@ -208,8 +226,9 @@ proc ::navis::methods {kind of} {
         if {[catch {info $kind methodtype $of $m} type]} continue
         if {$type eq "forward"} {
             append script [list forward $m {*}[info $kind forward $of $m]] \n
-        } elseif {$type eq "method"} {
-            append script [list method $m {*}[info $kind definition $of $m]] \n
+        } elseif {![catch {info $kind definition $of $m} definition]} {
+            # Native methods have no definition.
+            append script [list method $m {*}$definition] \n
         }
     }
     if {[llength $exported]} {append script [list export {*}$exported] \n}
