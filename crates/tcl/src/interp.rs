@@ -318,9 +318,11 @@ impl Interp {
     }
 
     fn eval_flags(&self, script: &str, flags: c_int) -> Outcome {
-        let script = text::to_tcl(script);
+        // Tcl 9 looks at the byte behind the script, and at that of an empty one: there must be one.
+        let mut script = text::to_tcl(script).into_owned();
+        script.push(0);
         // SAFETY: live interpreter; the script outlives the call.
-        self.run(|interp| unsafe { sys::eval(interp, &script, flags) })
+        self.run(|interp| unsafe { sys::eval(interp, &script[..script.len() - 1], flags) })
     }
 
     fn eval_obj_flags(&self, script: &Obj, flags: c_int) -> Outcome {

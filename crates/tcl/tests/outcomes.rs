@@ -270,3 +270,10 @@ fn a_command_may_delete_or_replace_itself() {
     assert!(weak.upgrade().is_none());
     assert!(!interp.has_command("once"));
 }
+
+#[test]
+fn an_empty_script_is_evaluated() {
+    let interp = tcl::Interp::create().expect("an interpreter");
+    assert!(interp.eval("").is_ok_and(|value| value.is_empty()));
+    assert!(interp.eval_global("").is_ok_and(|value| value.is_empty()));
+}
