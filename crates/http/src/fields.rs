@@ -204,7 +204,7 @@ mod tests {
             ),
             ("text/html; charset=utf-8", "text="),
             ("foo; bar=\"unterminated", "foo=;bar=unterminated"),
-            ("foo; bar=\"a\\\"b\"", "foo=;bar=a\\\"b"),
+            ("foo; bar=\"a\\\"b\"", "foo=;bar=a\"b"),
             ("foo; bar=\"a\\\\b\"", "foo=;bar=a\\b"),
             (
                 "a; filename=\"my, file;name.txt\"; size=10",

@@ -423,6 +423,12 @@ pub(super) fn cleanup(interp: &Interp, context: &Rc<Context>) {
     for hook in &context.process.scripting.on_cleanup {
         hook(interp, context);
     }
+    if let Some(cleanups) = context.server.as_ref().and_then(|s| s.extensions.find::<crate::module::Cleanups>()) {
+        let acts = cleanups.0.read().clone();
+        for act in acts {
+            act(interp, context);
+        }
+    }
     let scripts = std::mem::take(&mut *context.on_cleanup.borrow_mut());
     for script in scripts {
         if let Err(e) = interp.eval_global(&script) {
