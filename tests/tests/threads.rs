@@ -22,11 +22,29 @@ fn locks_keep_threads_apart() {
         foreach t $threads {ns_thread wait $t}
         nsv_get c n";
     assert_eq!(value(&server, script), "200");
-    assert_eq!(value(&server, "expr {[lsearch -index 0 [ns_info locks] counter] >= 0}"), "1");
-    let error = server.eval("ns_mutex unlock notmine").expect_err("nobody holds it");
-    assert!(error.message.starts_with("ns_mutex unlock notmine: "), "{}", error.message);
-    let error = server.eval("ns_mutex lock twice; ns_mutex lock twice").expect_err("it would wait for itself");
-    assert!(error.message.contains("would wait for itself"), "{}", error.message);
+    assert_eq!(
+        value(
+            &server,
+            "expr {[lsearch -index 0 [ns_info locks] counter] >= 0}"
+        ),
+        "1"
+    );
+    let error = server
+        .eval("ns_mutex unlock notmine")
+        .expect_err("nobody holds it");
+    assert!(
+        error.message.starts_with("ns_mutex unlock notmine: "),
+        "{}",
+        error.message
+    );
+    let error = server
+        .eval("ns_mutex lock twice; ns_mutex lock twice")
+        .expect_err("it would wait for itself");
+    assert!(
+        error.message.contains("would wait for itself"),
+        "{}",
+        error.message
+    );
 }
 
 #[test]
@@ -69,7 +87,10 @@ fn schedules_run_pause_and_end() {
     value(&server, script);
     let script = "set s [ns_sema create 0]; ns_after 0 \"catch {error logged}; ns_sema release $s; error boom\"; ns_sema wait $s";
     value(&server, script);
-    testkit::wait::until(testkit::wait::PATIENCE, || server.log().contains("boom").then_some(())).expect("the error is logged");
+    testkit::wait::until(testkit::wait::PATIENCE, || {
+        server.log().contains("boom").then_some(())
+    })
+    .expect("the error is logged");
 }
 
 #[test]
@@ -90,8 +111,13 @@ fn jobs_run_in_order_on_few_threads() {
         foreach id $ids {lappend names [ns_job wait many $id]}
         list $running [llength [lsort -unique $names]] [ns_job delete many] [expr {{many} in [ns_job queues]}]";
     assert_eq!(value(&server, script), "3 3 {} 0");
-    let error = server.eval("ns_job create e; ns_job queue -jobid x e {error bad {} {MY CODE}}; ns_job wait e x").expect_err("the job's error");
-    assert_eq!((error.message.as_str(), error.errorcode.as_str()), ("bad", "{MY CODE}"));
+    let error = server
+        .eval("ns_job create e; ns_job queue -jobid x e {error bad {} {MY CODE}}; ns_job wait e x")
+        .expect_err("the job's error");
+    assert_eq!(
+        (error.message.as_str(), error.errorcode.as_str()),
+        ("bad", "{MY CODE}")
+    );
 }
 
 #[test]
@@ -109,12 +135,18 @@ fn the_pool_grows_under_load_up_to_its_maximum() {
     for c in &mut connections {
         c.send("GET /hold HTTP/1.1\r\nHost: localhost\r\n\r\n");
     }
-    let mut threads: Vec<String> = connections.iter_mut().map(|c| c.response().text()).collect();
+    let mut threads: Vec<String> = connections
+        .iter_mut()
+        .map(|c| c.response().text())
+        .collect();
     threads.sort();
     threads.dedup();
     assert_eq!(threads.len(), 4);
     assert_eq!(value(&server, "dict get [ns_server threads] max"), "4");
-    assert_eq!(value(&server, "ns_server minthreads 2; ns_server minthreads"), "2");
+    assert_eq!(
+        value(&server, "ns_server minthreads 2; ns_server minthreads"),
+        "2"
+    );
 }
 
 #[test]
@@ -130,11 +162,38 @@ fn threads_are_replaced_after_connsperthread() {
 #[test]
 fn limits_and_kinds_of_endings() {
     let server = Server::builder().start();
-    assert!(value(&server, "ns_thread wait [ns_thread create {return -code error x}]").starts_with("x\n"));
+    assert!(
+        value(
+            &server,
+            "ns_thread wait [ns_thread create {return -code error x}]"
+        )
+        .starts_with("x\n")
+    );
     let error = server.eval("ns_thread wait nosuch").expect_err("unknown");
     assert_eq!(error.message, "invalid address \"nosuch\"");
-    assert_eq!(value(&server, "set t [ns_thread create {}]; ns_thread wait $t; catch {ns_thread wait $t}"), "1");
+    assert_eq!(
+        value(
+            &server,
+            "set t [ns_thread create {}]; ns_thread wait $t; catch {ns_thread wait $t}"
+        ),
+        "1"
+    );
     // Threads end and give back what they had: no growth of their number.
-    value(&server, "for {set i 0} {$i < 20} {incr i} {ns_thread wait [ns_thread create {set x 1}]}");
+    value(
+        &server,
+        "for {set i 0} {$i < 20} {incr i} {ns_thread wait [ns_thread create {set x 1}]}",
+    );
     assert!(server.threads() < 20, "{}", server.threads());
+}
+
+#[test]
+fn scripts_of_ns_atclose_run_after_the_answer() {
+    let server = Server::builder()
+        .append("ns_section -update ns/server/default {ns_param maxthreads 1}")
+        .start();
+    value(
+        &server,
+        "nsv_set c l {}; ns_atclose nsv_lappend c l first; ns_atclose {nsv_lappend c l [ns_conn url]}",
+    );
+    assert_eq!(value(&server, "nsv_get c l"), "/-testkit-/eval first");
 }

@@ -166,7 +166,11 @@ fn program(call: &Call<'_>) -> String {
 }
 
 fn under_home(call: &Call<'_>, path: &str) -> String {
-    process(call).home().join(path).to_string_lossy().into_owned()
+    process(call)
+        .home()
+        .join(path)
+        .to_string_lossy()
+        .into_owned()
 }
 
 fn seconds(time: SystemTime) -> u64 {
@@ -183,7 +187,10 @@ fn hostname() -> String {
 
 fn address() -> String {
     use std::net::ToSocketAddrs;
-    let found = (hostname(), 0).to_socket_addrs().ok().and_then(|mut a| a.next());
+    let found = (hostname(), 0)
+        .to_socket_addrs()
+        .ok()
+        .and_then(|mut a| a.next());
     found.map_or_else(|| "0.0.0.0".to_owned(), |a| a.ip().to_string())
 }
 
@@ -205,7 +212,11 @@ fn build_info() -> Obj {
         ("product", identity::PRODUCT.to_owned()),
         ("productversion", identity::VERSION.to_owned()),
     ];
-    Obj::list(pairs.into_iter().flat_map(|(k, v)| [Obj::from(k), Obj::from(v)]))
+    Obj::list(
+        pairs
+            .into_iter()
+            .flat_map(|(k, v)| [Obj::from(k), Obj::from(v)]),
+    )
 }
 
 fn callbacks(call: &Call<'_>) -> Vec<Obj> {
@@ -223,7 +234,9 @@ fn callbacks(call: &Call<'_>) -> Vec<Obj> {
 }
 
 fn locks() -> Vec<Obj> {
-    let time = |d: std::time::Duration| Obj::from(decimal(i64::try_from(d.as_micros()).unwrap_or(i64::MAX)));
+    let time = |d: std::time::Duration| {
+        Obj::from(decimal(i64::try_from(d.as_micros()).unwrap_or(i64::MAX)))
+    };
     let row = |lock: shared::lock::Stats| {
         Obj::list([
             Obj::from(&*lock.name),
@@ -244,25 +257,49 @@ fn locks() -> Vec<Obj> {
 fn log_path(call: &Call<'_>) -> String {
     let process = process(call);
     let settings = process.settings();
-    let name = settings.systemlog.as_ref().or(settings.serverlog.as_ref()).map_or("nsd.log", String::as_str);
+    let name = settings
+        .systemlog
+        .as_ref()
+        .or(settings.serverlog.as_ref())
+        .map_or("nsd.log", String::as_str);
     process.logdir().join(name).to_string_lossy().into_owned()
 }
 
 fn memory() -> Obj {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let stats: Vec<&str> = status.lines().filter(|l| l.starts_with("Vm") || l.starts_with("Rss")).collect();
-    Obj::list(["preload", "", "version", "mimalloc", "stats", &stats.join("\n")].map(Obj::from))
+    let stats: Vec<&str> = status
+        .lines()
+        .filter(|l| l.starts_with("Vm") || l.starts_with("Rss"))
+        .collect();
+    Obj::list(
+        [
+            "preload",
+            "",
+            "version",
+            "mimalloc",
+            "stats",
+            &stats.join("\n"),
+        ]
+        .map(Obj::from),
+    )
 }
 
 fn mime_types(call: &Call<'_>) -> Obj {
     let types = Arc::clone(&process(call).mime.read());
-    Obj::list(types.list().into_iter().flat_map(|(ext, t)| [Obj::from(format!(".{ext}")), Obj::from(t)]))
+    Obj::list(
+        types
+            .list()
+            .into_iter()
+            .flat_map(|(ext, t)| [Obj::from(format!(".{ext}")), Obj::from(t)]),
+    )
 }
 
 fn scheduled(e: &EventStatus) -> Obj {
     let interval = match e.when {
         When::Every(span) => decimal(i64::try_from(span.as_micros()).unwrap_or(i64::MAX)),
-        When::Daily { hour, minute } => (i64::from(hour) * 3600 + i64::from(minute) * 60).to_string(),
+        When::Daily { hour, minute } => {
+            (i64::from(hour) * 3600 + i64::from(minute) * 60).to_string()
+        }
         When::Weekly { day, hour, minute } => {
             (i64::from(day) * 86400 + i64::from(hour) * 3600 + i64::from(minute) * 60).to_string()
         }
@@ -288,7 +325,12 @@ fn decimal(micros: i64) -> String {
 fn tls(call: &Call<'_>, details: bool) -> Obj {
     let offered = process(call).modules.iter().any(|m| m.name == "nsssl");
     if details {
-        return Obj::list([Obj::from("available"), Obj::from(offered), Obj::from("library"), Obj::from("rustls")]);
+        return Obj::list([
+            Obj::from("available"),
+            Obj::from(offered),
+            Obj::from("library"),
+            Obj::from("rustls"),
+        ]);
     }
     Obj::from(offered)
 }

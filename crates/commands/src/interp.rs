@@ -132,8 +132,10 @@ fn modules(call: &Call<'_>, server: Option<ServerArg>) -> Vec<String> {
     let server = server.map_or_else(|| Arc::clone(context.server()), |s| s.0);
     let section = server.section("modules");
     let config = context.process.config.read();
-    let mut names: Vec<String> =
-        config.section(&section).map(|s| s.params.iter().map(|p| p.key.clone()).collect()).unwrap_or_default();
+    let mut names: Vec<String> = config
+        .section(&section)
+        .map(|s| s.params.iter().map(|p| p.key.clone()).collect())
+        .unwrap_or_default();
     if let Some(added) = server.extensions.find::<Added>() {
         names.extend(added.0.read().iter().cloned());
     }
@@ -147,7 +149,9 @@ struct MaxUpdates(AtomicI64);
 fn max_updates(call: &Call<'_>, max: Option<Int<1>>) -> i64 {
     let process = &context(call).process;
     let configured = process.settings().maxconcurrentupdates.get();
-    let kept = process.extensions.get_or(|| MaxUpdates(AtomicI64::new(configured)));
+    let kept = process
+        .extensions
+        .get_or(|| MaxUpdates(AtomicI64::new(configured)));
     if let Some(max) = max {
         kept.0.store(*max, Relaxed);
     }

@@ -14,34 +14,34 @@ mod queue;
 commands! { TABLE(call):
 
     /// Removes a job; 1 when it runs already and cannot be stopped: it is removed when it is done.
-    "ns_job cancel" (queueId: String, jobId: String) => cancel(call, &queueId, &jobId);
+    "ns_job cancel" (queue_id as "queueId": String, job_id as "jobId": String) => cancel(call, &queue_id, &job_id);
 
     /// Settings of the threads: a dictionary. Sets those that are given.
     "ns_job configure" [-jobsperthread: Option<Int<0>>, -logminduration: Option<Interval>, -timeout: Option<Interval>] ()
         => configure(call, jobsperthread, logminduration, timeout);
 
     /// Makes a queue whose jobs run on at most so many threads.
-    "ns_job create" [-desc: Option<String>] (queueId: String, maxthreads: Int<1> = Int::new(4).expect("within the limits"))
-        => create(call, queueId, desc, maxthreads);
+    "ns_job create" [-desc: Option<String>] (queue_id as "queueId": String, maxthreads: Int<1> = Int::new(4).expect("within the limits"))
+        => create(call, queue_id, desc, maxthreads);
 
     /// Removes a queue, once its jobs are gone.
-    "ns_job delete" (queueId: String) => with(call, &queueId, |q| q.deleted = true);
+    "ns_job delete" (queue_id as "queueId": String) => with(call, &queue_id, |q| q.deleted = true);
 
     /// Whether there is such a job.
-    "ns_job exists" (queueId: String, jobId: String) => with(call, &queueId, |q| q.find(&jobId).is_some());
+    "ns_job exists" (queue_id as "queueId": String, job_id as "jobId": String) => with(call, &queue_id, |q| q.find(&job_id).is_some());
 
     /// A name that no queue has.
     "ns_job genid" () => jobs(call).new_queue_name();
 
     /// The jobs of a queue: a dictionary for each.
-    "ns_job joblist" (queueId: String) => with(call, &queueId, |q| q.jobs.iter().map(described).collect::<Vec<Obj>>());
+    "ns_job joblist" (queue_id as "queueId": String) => with(call, &queue_id, |q| q.jobs.iter().map(described).collect::<Vec<Obj>>());
 
     /// Names of the jobs of a queue.
-    "ns_job jobs" (queueId: String) => with(call, &queueId, |q| q.jobs.iter().map(|j| j.id.clone()).collect::<Vec<String>>());
+    "ns_job jobs" (queue_id as "queueId": String) => with(call, &queue_id, |q| q.jobs.iter().map(|j| j.id.clone()).collect::<Vec<String>>());
 
     /// Adds a script to a queue, and gives the name of the job. Nobody has to wait for a detached one.
-    "ns_job queue" [-detached: bool, -head: bool, -jobid: Option<String>] (queueId: String, script: Obj)
-        => add(call, &queueId, &script, detached, head, jobid);
+    "ns_job queue" [-detached: bool, -head: bool, -jobid: Option<String>] (queue_id as "queueId": String, script: Obj)
+        => add(call, &queue_id, &script, detached, head, jobid);
 
     /// The queues: a dictionary for each.
     "ns_job queuelist" () => jobs(call).lock().queues.iter().map(|(name, q)| queue_described(name, q)).collect::<Vec<Obj>>();
@@ -53,10 +53,10 @@ commands! { TABLE(call):
     "ns_job threadlist" () => threads_described(call);
 
     /// Waits for a job: the result of its script, or its error.
-    "ns_job wait" [-timeout: Option<Interval>] (queueId: String, jobId: String) => wait(call, &queueId, &jobId, timeout);
+    "ns_job wait" [-timeout: Option<Interval>] (queue_id as "queueId": String, job_id as "jobId": String) => wait(call, &queue_id, &job_id, timeout);
 
     /// Waits until any job of a queue is done.
-    "ns_job waitany" [-timeout: Option<Interval>] (queueId: String) => wait_any(call, &queueId, timeout);
+    "ns_job waitany" [-timeout: Option<Interval>] (queue_id as "queueId": String) => wait_any(call, &queue_id, timeout);
 }
 
 fn jobs(call: &Call<'_>) -> Arc<Jobs> {
@@ -90,7 +90,10 @@ fn create(call: &Call<'_>, name: String, desc: Option<String>, max: Int<1>) -> O
     if state.queues.contains_key(&name) {
         return Err(tcl::error(format!("queue already exists: {name}")));
     }
-    state.queues.insert(name.clone(), Queue::new(desc.unwrap_or_default(), max.as_usize()));
+    state.queues.insert(
+        name.clone(),
+        Queue::new(desc.unwrap_or_default(), max.as_usize()),
+    );
     Ok(name)
 }
 
@@ -115,10 +118,15 @@ fn add(
             return Err(tcl::error(format!("Job {id} already exists")));
         }
         let job = Job::new(id.clone(), script.text(), detached);
-        if head { queue.jobs.push_front(job) } else { queue.jobs.push_back(job) }
+        if head {
+            queue.jobs.push_front(job)
+        } else {
+            queue.jobs.push_back(job)
+        }
         id
     };
-    jobs.provide_thread().map_err(|e| tcl::error(format!("cannot start a thread: {e}")))?;
+    jobs.provide_thread()
+        .map_err(|e| tcl::error(format!("cannot start a thread: {e}")))?;
     Ok(id)
 }
 
@@ -141,7 +149,9 @@ fn deadline(timeout: Option<Interval>) -> Option<Instant> {
 }
 
 fn timed_out() -> Exit {
-    TclError::new("Wait timed out.").with_code(&["NS_TIMEOUT"]).into()
+    TclError::new("Wait timed out.")
+        .with_code(&["NS_TIMEOUT"])
+        .into()
 }
 
 fn wait(call: &Call<'_>, queue_name: &str, id: &str, timeout: Option<Interval>) -> Outcome {
@@ -149,7 +159,10 @@ fn wait(call: &Call<'_>, queue_name: &str, id: &str, timeout: Option<Interval>) 
     let deadline = deadline(timeout);
     let mut state = jobs.lock();
     let settled = loop {
-        let queue = state.queues.get_mut(queue_name).ok_or_else(|| no_queue(queue_name))?;
+        let queue = state
+            .queues
+            .get_mut(queue_name)
+            .ok_or_else(|| no_queue(queue_name))?;
         let at = queue.find(id).ok_or_else(|| no_job(id))?;
         if queue.jobs[at].detached {
             return Err(tcl::error(format!("can't wait on a detached job: {id}")));
@@ -195,7 +208,10 @@ fn wait_any(call: &Call<'_>, queue_name: &str, timeout: Option<Interval>) -> Out
     let deadline = deadline(timeout);
     let mut state = jobs.lock();
     loop {
-        let queue = state.queues.get(queue_name).ok_or_else(|| no_queue(queue_name))?;
+        let queue = state
+            .queues
+            .get(queue_name)
+            .ok_or_else(|| no_queue(queue_name))?;
         let mut mine = queue.jobs.iter().filter(|j| !j.detached).peekable();
         if mine.peek().is_none() || mine.any(|j| j.state == State::Done) {
             return Ok(());
@@ -227,7 +243,10 @@ fn configure(
     dict([
         ("jobsperthread", Obj::from(limits.jobs_per_thread)),
         ("timeout", Obj::from(seconds(limits.idle_timeout))),
-        ("logminduration", Obj::from(seconds(limits.log_min_duration))),
+        (
+            "logminduration",
+            Obj::from(seconds(limits.log_min_duration)),
+        ),
     ])
 }
 
@@ -239,7 +258,10 @@ fn threads_described(call: &Call<'_>) -> Vec<Obj> {
         ("maxthreads", Obj::from(max)),
         ("numthreads", Obj::from(state.threads)),
         ("numidle", Obj::from(state.idle)),
-        ("req", Obj::from(if state.stopping { "stop" } else { "none" })),
+        (
+            "req",
+            Obj::from(if state.stopping { "stop" } else { "none" }),
+        ),
     ])
 }
 
@@ -254,7 +276,9 @@ fn queue_described(name: &str, q: &Queue) -> Obj {
 }
 
 fn described(job: &Job) -> Obj {
-    let time = |t: Option<shared::time::Time>| Obj::from(t.map_or_else(|| "0".to_owned(), shared::time::Time::decimal));
+    let time = |t: Option<shared::time::Time>| {
+        Obj::from(t.map_or_else(|| "0".to_owned(), shared::time::Time::decimal))
+    };
     let state = match job.state {
         State::Scheduled => "scheduled",
         State::Running => "running",
@@ -275,7 +299,14 @@ fn described(job: &Job) -> Obj {
         ("results", Obj::from(results)),
         ("script", Obj::from(&job.script)),
         ("code", Obj::from(code)),
-        ("type", Obj::from(if job.detached { "detached" } else { "nondetached" })),
+        (
+            "type",
+            Obj::from(if job.detached {
+                "detached"
+            } else {
+                "nondetached"
+            }),
+        ),
         ("req", Obj::from(request)),
         ("thread", Obj::from(&job.thread)),
         ("starttime", time(job.started)),
@@ -285,7 +316,10 @@ fn described(job: &Job) -> Obj {
 }
 
 fn dict<const N: usize>(pairs: [(&str, Obj); N]) -> Vec<Obj> {
-    pairs.into_iter().flat_map(|(k, v)| [Obj::from(k), v]).collect()
+    pairs
+        .into_iter()
+        .flat_map(|(k, v)| [Obj::from(k), v])
+        .collect()
 }
 
 fn seconds(span: Duration) -> String {

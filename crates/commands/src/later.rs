@@ -21,7 +21,10 @@ impl Later {
     /// A script with the words behind it in the registering command.
     pub fn new(call: &Call<'_>, script: &Obj, args: Option<Rest<'_>>) -> Later {
         let args = args.as_ref().map_or(&[][..], |rest| rest.0);
-        Later { server: Arc::clone(context(call).server()), callback: Callback::new(script.text(), args) }
+        Later {
+            server: Arc::clone(context(call).server()),
+            callback: Callback::new(script.text(), args),
+        }
     }
 
     /// The script with its arguments, as it is evaluated.

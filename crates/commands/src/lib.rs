@@ -126,7 +126,7 @@ pub fn scripting() -> Scripting {
         specs: vec![limits::LimitSettings::spec, adp::AdpSettings::spec],
         on_interp: vec![adp::install, manual::install],
         on_server: vec![limits::on_server, paths::on_server, register::on_server, adp::map_pages],
-        on_cleanup: vec![adp::cleanup, cache::end_transactions],
+        on_cleanup: vec![hooks::cleanup, adp::cleanup, cache::end_transactions],
         notice: Some(adp::render_notice),
     };
     scripting.config_tables = configuring::tables(&scripting.tables);

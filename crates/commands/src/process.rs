@@ -60,8 +60,12 @@ fn kill(pid: i64, signal: i64, nocomplain: bool) -> Outcome<()> {
 fn limit(resource: Resource, value: Option<i64>) -> Outcome<Obj> {
     let mut limit = getrlimit(resource);
     if let Some(value) = value {
-        limit = Rlimit { current: u64::try_from(value).ok(), maximum: limit.maximum };
-        setrlimit(resource, limit).map_err(|e| TclError::new(format!("could not set limit: {e}")))?;
+        limit = Rlimit {
+            current: u64::try_from(value).ok(),
+            maximum: limit.maximum,
+        };
+        setrlimit(resource, limit)
+            .map_err(|e| TclError::new(format!("could not set limit: {e}")))?;
     }
     let text = |n: Option<u64>| n.map_or_else(|| Obj::from("unlimited"), Obj::from);
     Ok(Obj::list([text(limit.current), text(limit.maximum)]))
@@ -88,14 +92,24 @@ fn exit(call: &Call<'_>, code: i64) -> Outcome<()> {
     if &*thread == "-command-" {
         for channel in ["stdout", "stderr"] {
             // A channel that is closed needs no flush.
-            let _ = call.interp.call(&[Obj::from("::flush"), Obj::from(channel)]);
+            let _ = call
+                .interp
+                .call(&[Obj::from("::flush"), Obj::from(channel)]);
         }
-        process.request_end(Ending { code, timeout: None });
+        process.request_end(Ending {
+            code,
+            timeout: None,
+        });
         loop {
             std::thread::park();
         }
     }
-    process.request_end(Ending { code, timeout: None });
-    let error: Exit = TclError::new("the server is ending: exit was called").with_code(&["NS_EXIT"]).into();
+    process.request_end(Ending {
+        code,
+        timeout: None,
+    });
+    let error: Exit = TclError::new("the server is ending: exit was called")
+        .with_code(&["NS_EXIT"])
+        .into();
     Err(error)
 }

@@ -6,8 +6,8 @@ use ::server::schedule::{EventId, EventOptions, Job, Scheduler};
 use synopsis::{Call, Int, Interval, Rest, commands};
 use tcl::Obj;
 
-use crate::later::Later;
 use crate::kinds::context;
+use crate::later::Later;
 
 commands! { TABLE(call):
 
@@ -52,7 +52,10 @@ fn known(id: i64) -> Option<EventId> {
 
 fn job(call: &Call<'_>, script: &Obj, args: Option<Rest<'_>>) -> (String, Job) {
     let later = Later::new(call, script, args);
-    (later.text(), Arc::new(move |info| later.run(&format!("schedule: event {}", info.id))))
+    (
+        later.text(),
+        Arc::new(move |info| later.run(&format!("schedule: event {}", info.id))),
+    )
 }
 
 fn after(call: &Call<'_>, interval: Interval, script: &Obj, args: Option<Rest<'_>>) -> u64 {
@@ -60,7 +63,13 @@ fn after(call: &Call<'_>, interval: Interval, script: &Obj, args: Option<Rest<'_
     scheduler(call).after(interval.0.to_duration(), &text, job)
 }
 
-fn every(call: &Call<'_>, options: EventOptions, interval: Interval, script: &Obj, args: Option<Rest<'_>>) -> u64 {
+fn every(
+    call: &Call<'_>,
+    options: EventOptions,
+    interval: Interval,
+    script: &Obj,
+    args: Option<Rest<'_>>,
+) -> u64 {
     let (text, job) = job(call, script, args);
     scheduler(call).every(interval.0.to_duration(), options, &text, job)
 }
@@ -87,7 +96,14 @@ fn weekly(
     args: Option<Rest<'_>>,
 ) -> u64 {
     let (text, job) = job(call, script, args);
-    scheduler(call).weekly(small(*day), small(*hour), small(*minute), options, &text, job)
+    scheduler(call).weekly(
+        small(*day),
+        small(*hour),
+        small(*minute),
+        options,
+        &text,
+        job,
+    )
 }
 
 /// Days, hours and minutes are below 60.

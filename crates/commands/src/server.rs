@@ -22,13 +22,13 @@ commands! { TABLE(call):
         => rest.run(&Selected::of(call, server, pool)?);
 
     /// What is known about each driver: a dictionary for each.
-    "ns_driver info" [-server: Option<ServerArg>] () => drivers(call, server).iter().map(|d| driver_info(d)).collect::<Vec<Obj>>();
+    "ns_driver info" [-server: Option<ServerArg>] () => drivers(call, server).iter().map(driver_info).collect::<Vec<Obj>>();
 
     /// Names of the drivers.
     "ns_driver names" [-server: Option<ServerArg>] () => drivers(call, server).iter().map(|d| d.name.clone()).collect::<Vec<String>>();
 
     /// Counters of each driver: a dictionary for each.
-    "ns_driver stats" [-server: Option<ServerArg>] () => drivers(call, server).iter().map(|d| driver_stats(d)).collect::<Vec<Obj>>();
+    "ns_driver stats" [-server: Option<ServerArg>] () => drivers(call, server).iter().map(driver_stats).collect::<Vec<Obj>>();
 
     /// Names of the drivers' threads.
     "ns_driver threads" [-server: Option<ServerArg>] () => driver_threads(call, server);
@@ -154,7 +154,9 @@ impl FromObj for ServerArg {
     fn from_obj(call: &Call<'_>, _label: Label, value: &Obj) -> Result<Self, Exit> {
         let name = value.text();
         let found = context(call).process.server(&name);
-        found.map(ServerArg).ok_or_else(|| TclError::new(format!("invalid server: '{name}'")).into())
+        found
+            .map(ServerArg)
+            .ok_or_else(|| TclError::new(format!("invalid server: '{name}'")).into())
     }
 }
 
@@ -168,26 +170,38 @@ struct Selected {
 }
 
 impl Selected {
-    fn of(call: &Call<'_>, server: Option<ServerArg>, pool: Option<String>) -> Result<Selected, Exit> {
+    fn of(
+        call: &Call<'_>,
+        server: Option<ServerArg>,
+        pool: Option<String>,
+    ) -> Result<Selected, Exit> {
         let server = match server {
             Some(ServerArg(server)) => server,
             None => Arc::clone(context(call).server()),
         };
         let explicit = pool.is_some();
         let pool = find_pool(&server, pool.as_deref().unwrap_or_default())?;
-        Ok(Selected { server, pool, explicit })
+        Ok(Selected {
+            server,
+            pool,
+            explicit,
+        })
     }
 }
 
 fn find_pool(server: &Arc<VirtualServer>, name: &str) -> Result<Arc<Pool>, Exit> {
-    server
-        .pool(name)
-        .cloned()
-        .ok_or_else(|| tcl::error(format!("no such pool '{name}' for server '{}'", server.name)))
+    server.pool(name).cloned().ok_or_else(|| {
+        tcl::error(format!(
+            "no such pool '{name}' for server '{}'",
+            server.name
+        ))
+    })
 }
 
 fn here(call: &Call<'_>) -> Selected {
-    call.context::<Selected>().cloned().expect("rows of this table are run with a selection only")
+    call.context::<Selected>()
+        .cloned()
+        .expect("rows of this table are run with a selection only")
 }
 
 /// The selection, with the pool that older scripts name behind the subcommand.
@@ -211,18 +225,34 @@ fn map(selected: &Selected, spec: Option<String>, noinherit: bool) -> Outcome {
     let Some(spec) = spec else {
         let mapped = |m: &Listed<Arc<Pool>>| Arc::ptr_eq(&m.data, &selected.pool);
         let list = selected.server.pool_map.list();
-        return Ok(Obj::list(list.iter().filter(|m| mapped(m)).map(|m| state::mapping(m, None))));
+        return Ok(Obj::list(
+            list.iter()
+                .filter(|m| mapped(m))
+                .map(|m| state::mapping(m, None)),
+        ));
     };
     let wanted = mapping_of(&spec)?;
     let pool = Arc::clone(&selected.pool);
-    selected.server.pool_map.set(&wanted.method, &wanted.url, noinherit, wanted.constraints, pool);
+    selected.server.pool_map.set(
+        &wanted.method,
+        &wanted.url,
+        noinherit,
+        wanted.constraints,
+        pool,
+    );
     Ok(Obj::new())
 }
 
 fn unmap(selected: &Selected, spec: &str, noinherit: bool) -> Outcome<bool> {
     let wanted = mapping_of(spec)?;
-    let what = Unset { noinherit, ..Unset::default() };
-    Ok(selected.server.pool_map.unset(&wanted.method, &wanted.url, what))
+    let what = Unset {
+        noinherit,
+        ..Unset::default()
+    };
+    Ok(selected
+        .server
+        .pool_map
+        .unset(&wanted.method, &wanted.url, what))
 }
 
 fn mapped(selected: &Selected, spec: &str, all: bool, exact: bool, noinherit: bool) -> Outcome {
@@ -230,8 +260,13 @@ fn mapped(selected: &Selected, spec: &str, all: bool, exact: bool, noinherit: bo
     let space = &selected.server.pool_map;
     if all {
         let list = space.list();
-        let same = |m: &&Listed<Arc<Pool>>| m.key == wanted.method && state::mapped_url(m) == wanted.url;
-        return Ok(Obj::list(list.iter().filter(same).map(|m| state::mapping(m, Some(&m.data)))));
+        let same =
+            |m: &&Listed<Arc<Pool>>| m.key == wanted.method && state::mapped_url(m) == wanted.url;
+        return Ok(Obj::list(
+            list.iter()
+                .filter(same)
+                .map(|m| state::mapping(m, Some(&m.data))),
+        ));
     }
     let found = if exact {
         space.get_exact(&wanted.method, &wanted.url, noinherit, None)
@@ -261,12 +296,15 @@ fn mapping_of(spec: &str) -> Result<Mapping, Exit> {
         }
     };
     let constraints = match rest {
-        Some(text) => {
-            ::server::route::Constraints::parse(&tcl::list_parse(text)?, text).map_err(tcl::error)?
-        }
+        Some(text) => ::server::route::Constraints::parse(&tcl::list_parse(text)?, text)
+            .map_err(tcl::error)?,
         None => ::server::route::Constraints::default(),
     };
-    Ok(Mapping { method: method.clone(), url: url.clone(), constraints })
+    Ok(Mapping {
+        method: method.clone(),
+        url: url.clone(),
+        constraints,
+    })
 }
 
 /// The drivers, or those that answer for a server.
@@ -276,9 +314,12 @@ fn drivers(call: &Call<'_>, server: Option<ServerArg>) -> Vec<Arc<DriverEntry>> 
         return Vec::new(); // As in the reference, they come after the libraries.
     }
     let all = process.drivers.read().clone();
-    let Some(ServerArg(server)) = server else { return all };
+    let Some(ServerArg(server)) = server else {
+        return all;
+    };
     let serves = |d: &Arc<DriverEntry>| {
-        d.hosts().iter().any(|(_, s)| Arc::ptr_eq(s, &server)) || Arc::ptr_eq(&d.default_server(), &server)
+        d.hosts().iter().any(|(_, s)| Arc::ptr_eq(s, &server))
+            || Arc::ptr_eq(&d.default_server(), &server)
     };
     all.into_iter().filter(serves).collect()
 }
@@ -286,9 +327,18 @@ fn drivers(call: &Call<'_>, server: Option<ServerArg>) -> Vec<Arc<DriverEntry>> 
 fn driver_info(driver: &Arc<DriverEntry>) -> Obj {
     let c = &driver.config;
     let words = |list: Vec<String>| Obj::from(list.join(" "));
-    let mut ports: Vec<String> = driver.addresses().iter().map(|a| a.port().to_string()).collect();
+    let mut ports: Vec<String> = driver
+        .addresses()
+        .iter()
+        .map(|a| a.port().to_string())
+        .collect();
     ports.dedup();
-    let headers = Obj::list(driver.extra_headers.iter().flat_map(|(k, v)| [Obj::from(k), Obj::from(v)]));
+    let headers = Obj::list(
+        driver
+            .extra_headers
+            .iter()
+            .flat_map(|(k, v)| [Obj::from(k), Obj::from(v)]),
+    );
     let port = driver.addresses().first().map_or(0, |a| a.port());
     dict([
         ("module", Obj::from(&driver.name)),
@@ -302,15 +352,20 @@ fn driver_info(driver: &Arc<DriverEntry>) -> Obj {
         ("sendwait", Obj::from(seconds(c.sendwait))),
         ("recvwait", Obj::from(seconds(c.recvwait))),
         ("extraheaders", headers),
-        ("libraryversion", Obj::from(::server::identity::server_header())),
+        (
+            "libraryversion",
+            Obj::from(::server::identity::server_header()),
+        ),
     ])
 }
 
 fn driver_stats(driver: &Arc<DriverEntry>) -> Obj {
     let running = driver.running();
-    let (counters, connections) =
-        running.map(|d| (d.stats(), d.connections())).unwrap_or_default();
-    let in_state = |state: net::ConnectionState| connections.iter().filter(|c| c.state == state).count();
+    let (counters, connections) = running
+        .map(|d| (d.stats(), d.connections()))
+        .unwrap_or_default();
+    let in_state =
+        |state: net::ConnectionState| connections.iter().filter(|c| c.state == state).count();
     let reading = in_state(net::ConnectionState::Reading) + in_state(net::ConnectionState::Idle);
     let errors = counters.errors + counters.refused.iter().map(|(_, n)| n).sum::<u64>();
     dict([
@@ -322,15 +377,24 @@ fn driver_stats(driver: &Arc<DriverEntry>) -> Obj {
         ("errors", Obj::from(errors)),
         ("waiting", Obj::from(0)),
         ("reading", Obj::from(reading)),
-        ("closing", Obj::from(in_state(net::ConnectionState::Closing))),
+        (
+            "closing",
+            Obj::from(in_state(net::ConnectionState::Closing)),
+        ),
     ])
 }
 
 fn driver_threads(call: &Call<'_>, server: Option<ServerArg>) -> Vec<String> {
-    let wanted: Vec<String> =
-        drivers(call, server).iter().map(|d| format!("-driver:{}:", d.name)).collect();
-    let names = shared::thread::list().into_iter().map(|t| t.name.to_string());
-    names.filter(|n| wanted.iter().any(|w| n.starts_with(w.as_str()))).collect()
+    let wanted: Vec<String> = drivers(call, server)
+        .iter()
+        .map(|d| format!("-driver:{}:", d.name))
+        .collect();
+    let names = shared::thread::list()
+        .into_iter()
+        .map(|t| t.name.to_string());
+    names
+        .filter(|n| wanted.iter().any(|w| n.starts_with(w.as_str())))
+        .collect()
 }
 
 fn seconds(span: std::time::Duration) -> String {

@@ -18,19 +18,19 @@ commands! { TABLE(call):
     "ns_mutex create" (name: Option<String>) => create_mutex(call, name);
 
     /// Forgets the handle of a mutex.
-    "ns_mutex destroy" (mutexId: String) => locks(call).mutexes.remove(&mutexId).map(|_| ());
+    "ns_mutex destroy" (mutex_id as "mutexId": String) => locks(call).mutexes.remove(&mutex_id).map(|_| ());
 
     /// Evaluates a script with the mutex locked, whatever way the script ends.
-    "ns_mutex eval" (mutexId: String, script: Obj) => eval_locked(call, &mutexId, &script);
+    "ns_mutex eval" (mutex_id as "mutexId": String, script: Obj) => eval_locked(call, &mutex_id, &script);
 
     /// Waits for the mutex and locks it.
-    "ns_mutex lock" (mutexId: String) => told(call, &mutexId, mutex(call, &mutexId).lock());
+    "ns_mutex lock" (mutex_id as "mutexId": String) => told(call, &mutex_id, mutex(call, &mutex_id).lock());
 
     /// Locks the mutex if it is free: 0 when it was, -1 when somebody has it.
-    "ns_mutex trylock" (mutexId: String) => if mutex(call, &mutexId).try_lock() { 0 } else { -1 };
+    "ns_mutex trylock" (mutex_id as "mutexId": String) => if mutex(call, &mutex_id).try_lock() { 0 } else { -1 };
 
     /// Gives the mutex back.
-    "ns_mutex unlock" (mutexId: String) => told(call, &mutexId, mutex(call, &mutexId).unlock());
+    "ns_mutex unlock" (mutex_id as "mutexId": String) => told(call, &mutex_id, mutex(call, &mutex_id).unlock());
 
     /// Makes a lock for many readers or one writer.
     "ns_rwlock create" () => locks(call).rwlocks.add("ns:rwlock:tcl:", |name| RwLock::new(name)).0;
@@ -60,50 +60,50 @@ commands! { TABLE(call):
     "ns_rwlock writeunlock" (rwlockid: String) => told(call, &rwlockid, rwlock(call, &rwlockid).unlock());
 
     /// Waits for a condition until a point in time: 1 when it came, 0 when the time did. The mutex must be locked.
-    "ns_cond abswait" (condId: String, mutexId: String, epoch: Option<Time>)
-        => wait(call, &condId, &mutexId, epoch.map(until));
+    "ns_cond abswait" (cond_id as "condId": String, mutex_id as "mutexId": String, epoch: Option<Time>)
+        => wait(call, &cond_id, &mutex_id, epoch.map(until));
 
     /// Wakes all threads that wait.
-    "ns_cond broadcast" (condId: String) => condition(call, &condId).map(|c| c.broadcast());
+    "ns_cond broadcast" (cond_id as "condId": String) => condition(call, &cond_id).map(|c| c.broadcast());
 
     /// Makes a condition.
     "ns_cond create" () => locks(call).conditions.add("ns:cond:tcl:", |_| CondVar::default()).0;
 
     /// Forgets the handle of a condition.
-    "ns_cond destroy" (condId: String) => destroy_condition(call, &condId);
+    "ns_cond destroy" (cond_id as "condId": String) => destroy_condition(call, &cond_id);
 
     /// Wakes the thread that has waited longest.
-    "ns_cond set" (condId: String) => condition(call, &condId).map(|c| c.signal());
+    "ns_cond set" (cond_id as "condId": String) => condition(call, &cond_id).map(|c| c.signal());
 
     /// Wakes the thread that has waited longest.
-    "ns_cond signal" (condId: String) => condition(call, &condId).map(|c| c.signal());
+    "ns_cond signal" (cond_id as "condId": String) => condition(call, &cond_id).map(|c| c.signal());
 
     /// Waits for a condition for some time: 1 when it came, 0 when it did not. The mutex must be locked.
-    "ns_cond wait" (condId: String, mutexId: String, timeout: Option<Time>)
-        => wait(call, &condId, &mutexId, timeout.map(Time::to_duration));
+    "ns_cond wait" (cond_id as "condId": String, mutex_id as "mutexId": String, timeout: Option<Time>)
+        => wait(call, &cond_id, &mutex_id, timeout.map(Time::to_duration));
 
     /// Older name of `ns_cond abswait`.
-    "ns_event abswait" (condId: String, mutexId: String, epoch: Option<Time>)
-        => wait(call, &condId, &mutexId, epoch.map(until));
+    "ns_event abswait" (cond_id as "condId": String, mutex_id as "mutexId": String, epoch: Option<Time>)
+        => wait(call, &cond_id, &mutex_id, epoch.map(until));
 
     /// Older name of `ns_cond broadcast`.
-    "ns_event broadcast" (condId: String) => condition(call, &condId).map(|c| c.broadcast());
+    "ns_event broadcast" (cond_id as "condId": String) => condition(call, &cond_id).map(|c| c.broadcast());
 
     /// Older name of `ns_cond create`.
     "ns_event create" () => locks(call).conditions.add("ns:cond:tcl:", |_| CondVar::default()).0;
 
     /// Older name of `ns_cond destroy`.
-    "ns_event destroy" (condId: String) => destroy_condition(call, &condId);
+    "ns_event destroy" (cond_id as "condId": String) => destroy_condition(call, &cond_id);
 
     /// Older name of `ns_cond set`.
-    "ns_event set" (condId: String) => condition(call, &condId).map(|c| c.signal());
+    "ns_event set" (cond_id as "condId": String) => condition(call, &cond_id).map(|c| c.signal());
 
     /// Older name of `ns_cond signal`.
-    "ns_event signal" (condId: String) => condition(call, &condId).map(|c| c.signal());
+    "ns_event signal" (cond_id as "condId": String) => condition(call, &cond_id).map(|c| c.signal());
 
     /// Older name of `ns_cond wait`.
-    "ns_event wait" (condId: String, mutexId: String, timeout: Option<Time>)
-        => wait(call, &condId, &mutexId, timeout.map(Time::to_duration));
+    "ns_event wait" (cond_id as "condId": String, mutex_id as "mutexId": String, timeout: Option<Time>)
+        => wait(call, &cond_id, &mutex_id, timeout.map(Time::to_duration));
 
     /// Makes a semaphore with a count to begin with.
     "ns_sema create" (count: i64 = 0) => locks(call).semaphores.add("ns:semaphore:tcl:", |_| Semaphore::new(count)).0;
@@ -148,7 +148,12 @@ fn locks(call: &Call<'_>) -> Arc<Locks> {
 }
 
 fn create_mutex(call: &Call<'_>, name: Option<String>) -> String {
-    locks(call).mutexes.add("ns:mutex:tcl:", |handle| Mutex::new(name.as_deref().unwrap_or(handle))).0
+    locks(call)
+        .mutexes
+        .add("ns:mutex:tcl:", |handle| {
+            Mutex::new(name.as_deref().unwrap_or(handle))
+        })
+        .0
 }
 
 fn mutex(call: &Call<'_>, name: &str) -> Arc<Mutex> {
@@ -160,28 +165,46 @@ fn rwlock(call: &Call<'_>, name: &str) -> Arc<RwLock> {
 }
 
 fn section(call: &Call<'_>, name: &str) -> Arc<CritSec> {
-    locks(call).sections.get_or_make(name, || CritSec::new(name))
+    locks(call)
+        .sections
+        .get_or_make(name, || CritSec::new(name))
 }
 
 fn condition(call: &Call<'_>, name: &str) -> Result<Arc<CondVar>, Exit> {
-    locks(call).conditions.get(name).ok_or_else(|| unknown(call, name, "condition"))
+    locks(call)
+        .conditions
+        .get(name)
+        .ok_or_else(|| unknown(call, name, "condition"))
 }
 
 fn semaphore(call: &Call<'_>, name: &str) -> Result<Arc<Semaphore>, Exit> {
-    locks(call).semaphores.get(name).ok_or_else(|| unknown(call, name, "semaphore"))
+    locks(call)
+        .semaphores
+        .get(name)
+        .ok_or_else(|| unknown(call, name, "semaphore"))
 }
 
 fn destroy_condition(call: &Call<'_>, name: &str) -> Outcome<()> {
-    locks(call).conditions.remove(name).map(|_| ()).ok_or_else(|| unknown(call, name, "condition"))
+    locks(call)
+        .conditions
+        .remove(name)
+        .map(|_| ())
+        .ok_or_else(|| unknown(call, name, "condition"))
 }
 
 fn destroy_semaphore(call: &Call<'_>, name: &str) -> Outcome<()> {
-    locks(call).semaphores.remove(name).map(|_| ()).ok_or_else(|| unknown(call, name, "semaphore"))
+    locks(call)
+        .semaphores
+        .remove(name)
+        .map(|_| ())
+        .ok_or_else(|| unknown(call, name, "semaphore"))
 }
 
 fn unknown(call: &Call<'_>, name: &str, what: &str) -> Exit {
     let command = call.words.first().map(Obj::text).unwrap_or_default();
-    tcl::error(format!("{command}: could not convert '{name}' to {what} object"))
+    tcl::error(format!(
+        "{command}: could not convert '{name}' to {what} object"
+    ))
 }
 
 /// Wakes as the time comes; a point that has passed is no wait at all.
@@ -190,10 +213,17 @@ fn until(epoch: Time) -> Duration {
     Duration::from_micros(u64::try_from(left).unwrap_or(0))
 }
 
-fn wait(call: &Call<'_>, condition_name: &str, mutex_name: &str, limit: Option<Duration>) -> Outcome<bool> {
+fn wait(
+    call: &Call<'_>,
+    condition_name: &str,
+    mutex_name: &str,
+    limit: Option<Duration>,
+) -> Outcome<bool> {
     let condition = condition(call, condition_name)?;
     let mutex = mutex(call, mutex_name);
-    condition.wait(&mutex, limit).map_err(|e| misuse(call, mutex_name, e))
+    condition
+        .wait(&mutex, limit)
+        .map_err(|e| misuse(call, mutex_name, e))
 }
 
 fn told(call: &Call<'_>, name: &str, result: Result<(), Misuse>) -> Outcome<()> {

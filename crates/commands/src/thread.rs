@@ -19,7 +19,7 @@ commands! { TABLE(call):
 
     /// Starts a thread that nobody waits for.
     "ns_thread begindetached" [-detached: bool, -name: Option<String>, --] (script: Obj)
-        => begin(call, &script, detached || true, name);
+        => begin(call, &script, true, name);
 
     /// Starts a thread that evaluates a script, and gives its handle.
     "ns_thread create" [-detached: bool, -name: Option<String>, --] (script: Obj)
@@ -86,7 +86,12 @@ fn own_handle() -> String {
     given.unwrap_or_else(|| format!("tid{:#x}", shared::thread::tid()))
 }
 
-fn begin(call: &Call<'_>, script: &Obj, detached: bool, name: Option<String>) -> Outcome<Option<String>> {
+fn begin(
+    call: &Call<'_>,
+    script: &Obj,
+    detached: bool,
+    name: Option<String>,
+) -> Outcome<Option<String>> {
     let context = context(call);
     let server = Arc::clone(context.server());
     let threads: Arc<Threads> = context.process.extensions.get();
@@ -94,7 +99,10 @@ fn begin(call: &Call<'_>, script: &Obj, detached: bool, name: Option<String>) ->
     let handle = format!("thread{number:#x}");
     let work = Arc::new(Work::default());
     if !detached {
-        threads.waitable.lock().insert(handle.clone(), Arc::clone(&work));
+        threads
+            .waitable
+            .lock()
+            .insert(handle.clone(), Arc::clone(&work));
     }
     let text = script.text();
     let finish = Finish(work);
@@ -129,7 +137,11 @@ fn run(interp: &Interp, script: &str) -> String {
         Ok(value) => value.text(),
         Err(Exit::Return(value)) => value.value().text(),
         Err(Exit::Error(e)) => {
-            let info = if e.info().is_empty() { e.message() } else { e.info() };
+            let info = if e.info().is_empty() {
+                e.message()
+            } else {
+                e.info()
+            };
             shared::error!("ns_thread: {info}");
             info.to_owned()
         }
@@ -153,7 +165,9 @@ fn outside(script: &str, what: &str) -> String {
 fn wait(call: &Call<'_>, handle: &str) -> Outcome<String> {
     let threads: Arc<Threads> = context(call).process.extensions.get();
     let work = threads.waitable.lock().remove(handle);
-    let Some(work) = work else { return Err(tcl::error(format!("invalid address \"{handle}\""))) };
+    let Some(work) = work else {
+        return Err(tcl::error(format!("invalid address \"{handle}\"")));
+    };
     let mut result = work.result.lock();
     while result.is_none() {
         work.bell.wait(&mut result);

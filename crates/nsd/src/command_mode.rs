@@ -19,7 +19,11 @@ pub fn run(process: &Arc<Process>) -> i32 {
         match argv.first() {
             Some(file) => {
                 if let Err(Exit::Error(e)) = interp.source(std::path::Path::new(file), None) {
-                    let info = if e.info().is_empty() { e.message() } else { e.info() };
+                    let info = if e.info().is_empty() {
+                        e.message()
+                    } else {
+                        e.info()
+                    };
                     eprintln!("{info}");
                     return Ok(1);
                 }
@@ -65,7 +69,11 @@ fn read_commands(interp: &Interp, process: &Arc<Process>) -> i32 {
             Ok(0) | Err(_) => return 0,
             Ok(_) => pending.push_str(&line),
         }
-        let complete = interp.call_global(&[Obj::from("::info"), Obj::from("complete"), Obj::from(&pending)]);
+        let complete = interp.call_global(&[
+            Obj::from("::info"),
+            Obj::from("complete"),
+            Obj::from(&pending),
+        ]);
         if !complete.is_ok_and(|c| c.boolean().unwrap_or(true)) {
             continue;
         }

@@ -34,15 +34,29 @@ pub struct Hooks {
 }
 
 impl Hooks {
-    pub fn add(&self, moment: Moment, description: impl Into<String>, job: impl Fn() + Send + Sync + 'static) {
-        self.list.lock().push(Hook { moment, description: description.into(), job: Arc::new(job) });
+    pub fn add(
+        &self,
+        moment: Moment,
+        description: impl Into<String>,
+        job: impl Fn() + Send + Sync + 'static,
+    ) {
+        self.list.lock().push(Hook {
+            moment,
+            description: description.into(),
+            job: Arc::new(job),
+        });
     }
 
     /// Runs the hooks of a moment: start-up and signals in the order of registration, the end in reverse order.
     /// The list is not locked meanwhile: a hook may register another.
     pub fn run(&self, moment: Moment) {
-        let mut jobs: Vec<Job> =
-            self.list.lock().iter().filter(|h| h.moment == moment).map(|h| Arc::clone(&h.job)).collect();
+        let mut jobs: Vec<Job> = self
+            .list
+            .lock()
+            .iter()
+            .filter(|h| h.moment == moment)
+            .map(|h| Arc::clone(&h.job))
+            .collect();
         if matches!(moment, Moment::Shutdown | Moment::Exit) {
             jobs.reverse();
         }
@@ -53,6 +67,10 @@ impl Hooks {
 
     /// `(moment, description)` of all hooks, for `ns_info callbacks`.
     pub fn list(&self) -> Vec<(Moment, String)> {
-        self.list.lock().iter().map(|h| (h.moment, h.description.clone())).collect()
+        self.list
+            .lock()
+            .iter()
+            .map(|h| (h.moment, h.description.clone()))
+            .collect()
     }
 }

@@ -37,7 +37,11 @@ pub struct Start {
 /// # Errors
 /// Why it could not start, one problem a line. Nothing is left behind then.
 pub fn run(mut start: Start) -> Result<i32, String> {
-    let process = Process::new(start.options.clone(), start.modules, std::mem::take(&mut start.scripting));
+    let process = Process::new(
+        start.options.clone(),
+        start.modules,
+        std::mem::take(&mut start.scripting),
+    );
     let signals = crate::signals::watch(&process)?;
     read_files(&process)?;
     shared::thread::set_name("-main-");
@@ -45,7 +49,11 @@ pub fn run(mut start: Start) -> Result<i32, String> {
     let settled = settle(&process);
     if start.test {
         let more = settled.err().unwrap_or_default();
-        let new: Vec<_> = more.lines().filter(|line| !problems.iter().any(|p| p == line)).map(str::to_owned).collect();
+        let new: Vec<_> = more
+            .lines()
+            .filter(|line| !problems.iter().any(|p| p == line))
+            .map(str::to_owned)
+            .collect();
         problems.extend(new);
         return Ok(check::report(&process, &problems));
     }
@@ -53,7 +61,11 @@ pub fn run(mut start: Start) -> Result<i32, String> {
     let prebound = Mutex::new(privileges::prebind(&process.options.prebound)?);
     let configured = setup::servers(&process)?;
     prepare_modules(&process, &configured, &prebound)?;
-    privileges::drop_to(start.user.as_deref(), start.group.as_deref(), start.root.as_deref())?;
+    privileges::drop_to(
+        start.user.as_deref(),
+        start.group.as_deref(),
+        start.root.as_deref(),
+    )?;
     logging::open(&process)?;
     let pidfile = privileges::PidFile::write(&process, start.pidfile.as_deref())?;
     shared::notice!("{}", opening(&process));
@@ -88,9 +100,14 @@ fn live(
             pool.start();
         }
     }
-    process.scheduler().start().map_err(|e| format!("cannot start the scheduler: {e}"))?;
+    process
+        .scheduler()
+        .start()
+        .map_err(|e| format!("cannot start the scheduler: {e}"))?;
     for driver in process.drivers.read().iter() {
-        driver.start().map_err(|e| format!("driver {}: {e}", driver.name))?;
+        driver
+            .start()
+            .map_err(|e| format!("driver {}: {e}", driver.name))?;
         for address in driver.addresses() {
             shared::notice!("driver {}: listening on {address}", driver.name);
         }
@@ -109,13 +126,21 @@ fn live(
 }
 
 /// The thread of command mode; the end of its script is the end of the process.
-fn run_command(process: &Arc<Process>, command: Box<dyn FnOnce(&Arc<Process>) -> i32 + Send>) -> Result<(), String> {
+fn run_command(
+    process: &Arc<Process>,
+    command: Box<dyn FnOnce(&Arc<Process>) -> i32 + Send>,
+) -> Result<(), String> {
     let owner = Arc::clone(process);
     let work = move || {
         let code = script::in_thread(|| command(&owner));
-        owner.request_end(Ending { code, timeout: None });
+        owner.request_end(Ending {
+            code,
+            timeout: None,
+        });
     };
-    shared::thread::spawn("-command-", work).map(drop).map_err(|e| format!("cannot start the command thread: {e}"))
+    shared::thread::spawn("-command-", work)
+        .map(drop)
+        .map_err(|e| format!("cannot start the command thread: {e}"))
 }
 
 /// Orderly end: no new connections, running requests until the deadline, hooks, threads.
@@ -126,13 +151,23 @@ fn end(process: &Arc<Process>) {
         .and_then(|e| e.timeout)
         .unwrap_or(process.settings().shutdowntimeout);
     let deadline = Instant::now() + patience;
-    shared::notice!("stopping; running requests have {} s", patience.as_secs_f32());
-    let drivers: Vec<_> = process.drivers.read().iter().filter_map(|d| d.running()).collect();
+    shared::notice!(
+        "stopping; running requests have {} s",
+        patience.as_secs_f32()
+    );
+    let drivers: Vec<_> = process
+        .drivers
+        .read()
+        .iter()
+        .filter_map(|d| d.running())
+        .collect();
     for driver in &drivers {
         driver.drain();
     }
     process.hooks.run(Moment::Shutdown);
-    process.scheduler().shutdown(deadline.saturating_duration_since(Instant::now()));
+    process
+        .scheduler()
+        .shutdown(deadline.saturating_duration_since(Instant::now()));
     let mut complete = true;
     for server in process.servers() {
         for pool in server.pools() {
@@ -146,12 +181,19 @@ fn end(process: &Arc<Process>) {
         for pool in server.pools() {
             let left = pool.abandon_queue();
             if left > 0 {
-                shared::warning!("pool {} of server {}: {left} requests were not answered", pool.name, server.name);
+                shared::warning!(
+                    "pool {} of server {}: {left} requests were not answered",
+                    pool.name,
+                    server.name
+                );
             }
         }
     }
     if !complete {
-        shared::warning!("the time for the end ({} s) was not enough for all requests", patience.as_secs_f32());
+        shared::warning!(
+            "the time for the end ({} s) was not enough for all requests",
+            patience.as_secs_f32()
+        );
     }
     process.hooks.run(Moment::Exit);
     script::forget_interps();
@@ -176,7 +218,10 @@ fn settle(process: &Arc<Process>) -> Result<(), String> {
     }
     let tmp = process.tmpdir();
     if process.settings().tmpdir.is_some() && !tmp.is_dir() {
-        return Err(format!("ns/parameters tmpdir {}: not a directory", tmp.display()));
+        return Err(format!(
+            "ns/parameters tmpdir {}: not a directory",
+            tmp.display()
+        ));
     }
     Ok(())
 }
@@ -186,10 +231,15 @@ fn prepare_modules(
     configured: &[Configured],
     prebound: &Mutex<net::Prebound>,
 ) -> Result<(), String> {
-    each_module(process, configured, prebound, |module, loading| (module.prepare)(loading))?;
+    each_module(process, configured, prebound, |module, loading| {
+        (module.prepare)(loading)
+    })?;
     let unused: Vec<String> = prebound.lock().iter().map(|(a, _)| a.to_string()).collect();
     if !unused.is_empty() {
-        shared::warning!("bound in advance (-b, -B), but no driver wants: {}", unused.join(", "));
+        shared::warning!(
+            "bound in advance (-b, -B), but no driver wants: {}",
+            unused.join(", ")
+        );
     }
     Ok(())
 }
@@ -201,7 +251,10 @@ fn start_modules(
 ) -> Result<(), String> {
     each_module(process, configured, prebound, |module, loading| {
         (module.start)(loading)?;
-        process.loaded.write().push((loading.name.to_owned(), loading.server.map(|s| s.name.clone())));
+        process.loaded.write().push((
+            loading.name.to_owned(),
+            loading.server.map(|s| s.name.clone()),
+        ));
         Ok(())
     })
 }
@@ -215,16 +268,25 @@ fn each_module(
     for entry in configured.iter().filter(|e| !e.is_tcl()) {
         let module = entry.find(process.modules)?;
         let server = entry.server.as_ref().and_then(|s| process.server(s));
-        let loading =
-            Loading { process, server: server.as_ref(), name: &entry.name, section: entry.section(), prebound };
-        act(module, &loading).map_err(|e| format!("module {} ({}): {e}", entry.name, entry.place))?;
+        let loading = Loading {
+            process,
+            server: server.as_ref(),
+            name: &entry.name,
+            section: entry.section(),
+            prebound,
+        };
+        act(module, &loading)
+            .map_err(|e| format!("module {} ({}): {e}", entry.name, entry.place))?;
     }
     Ok(())
 }
 
 /// Several problems as one text, a line each.
 pub(crate) fn problems(list: &[synopsis::ParamProblem]) -> String {
-    list.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    list.iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// Reads the settings of a pool from its section; `fallback` is the server's section, whose values are the defaults.

@@ -167,7 +167,15 @@ impl Pool {
 
     /// Method, URL, peer and arrival of the requests in the queue.
     pub fn queued(&self) -> Vec<(u64, String, String, String, Instant)> {
-        let of = |w: &Walk| (w.id(), w.peer_text(), w.method().to_owned(), w.url().to_owned(), w.queued_at());
+        let of = |w: &Walk| {
+            (
+                w.id(),
+                w.peer_text(),
+                w.method().to_owned(),
+                w.url().to_owned(),
+                w.queued_at(),
+            )
+        };
         self.queue.lock().iter().map(|w| of(w)).collect()
     }
 
@@ -201,7 +209,10 @@ impl Pool {
     fn consider_growth(self: &Arc<Self>, waiting: usize, limit: usize) {
         let percent = waiting * 100 / limit.max(1);
         let mark = |m: i64| usize::try_from(m).unwrap_or(100);
-        let (low, high) = (mark(self.settings.lowwatermark.get()), mark(self.settings.highwatermark.get()));
+        let (low, high) = (
+            mark(self.settings.lowwatermark.get()),
+            mark(self.settings.highwatermark.get()),
+        );
         let wanted = if percent > high {
             4
         } else if percent > low {
@@ -229,13 +240,20 @@ impl Pool {
             t.next += 1;
             t.next - 1
         };
-        let Some(server) = self.server.upgrade() else { return false };
+        let Some(server) = self.server.upgrade() else {
+            return false;
+        };
         let name = format!("-conn:{}:{}:0:{id}-", server.name, self.name);
         let pool = Arc::clone(self);
         let spawned = shared::thread::spawn(&name, move || {
             // The thread is counted until its interpreter is gone.
-            let mut ticket = Ticket { pool: Arc::clone(&pool), state: TicketState::Starting };
-            crate::script::connection_thread(&server, |runner| pool.serve(&server, runner, &mut ticket));
+            let mut ticket = Ticket {
+                pool: Arc::clone(&pool),
+                state: TicketState::Starting,
+            };
+            crate::script::connection_thread(&server, |runner| {
+                pool.serve(&server, runner, &mut ticket)
+            });
         });
         if let Err(e) = spawned {
             self.threads.lock().starting -= 1;
@@ -247,7 +265,12 @@ impl Pool {
     }
 
     /// The life of one thread: orders, the queue, the seat; until time-out, `connsperthread` or the end.
-    fn serve(self: &Arc<Self>, server: &Arc<VirtualServer>, runner: &mut crate::script::Runner, ticket: &mut Ticket) {
+    fn serve(
+        self: &Arc<Self>,
+        server: &Arc<VirtualServer>,
+        runner: &mut crate::script::Runner,
+        ticket: &mut Ticket,
+    ) {
         ticket.alive();
         let most = u64::try_from(self.settings.connsperthread.get()).unwrap_or(0);
         let mut served = 0u64;
@@ -267,7 +290,9 @@ impl Pool {
                 }
                 None => match self.sit(&seat, ticket) {
                     Some(Order::Run(walk)) => walk,
-                    Some(Order::Wake) if self.threads.lock().stopping && self.waiting() == 0 => return,
+                    Some(Order::Wake) if self.threads.lock().stopping && self.waiting() == 0 => {
+                        return;
+                    }
                     Some(Order::Wake) => continue,
                     None => return,
                 },

@@ -13,12 +13,24 @@ use crate::process::Process;
 /// The first that cannot be bound, with its cause.
 pub fn prebind(specs: &[String]) -> Result<net::Prebound, String> {
     let mut bound = Vec::new();
-    for spec in specs.iter().flat_map(|s| s.split(',')).map(str::trim).filter(|s| !s.is_empty()) {
+    for spec in specs
+        .iter()
+        .flat_map(|s| s.split(','))
+        .map(str::trim)
+        .filter(|s| !s.is_empty())
+    {
         let spec = spec.strip_suffix("/tcp").unwrap_or(spec);
-        let text = if spec.bytes().all(|b| b.is_ascii_digit()) { format!("0.0.0.0:{spec}") } else { spec.to_owned() };
-        let addresses = text.to_socket_addrs().map_err(|e| format!("prebind \"{spec}\": {e}"))?;
+        let text = if spec.bytes().all(|b| b.is_ascii_digit()) {
+            format!("0.0.0.0:{spec}")
+        } else {
+            spec.to_owned()
+        };
+        let addresses = text
+            .to_socket_addrs()
+            .map_err(|e| format!("prebind \"{spec}\": {e}"))?;
         for address in addresses {
-            let listener = listen(address).map_err(|e| format!("prebind \"{spec}\": cannot bind {address}: {e}"))?;
+            let listener = listen(address)
+                .map_err(|e| format!("prebind \"{spec}\": cannot bind {address}: {e}"))?;
             bound.push((address, listener));
         }
     }
@@ -26,7 +38,11 @@ pub fn prebind(specs: &[String]) -> Result<net::Prebound, String> {
 }
 
 fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
-    let domain = if address.is_ipv6() { socket2::Domain::IPV6 } else { socket2::Domain::IPV4 };
+    let domain = if address.is_ipv6() {
+        socket2::Domain::IPV6
+    } else {
+        socket2::Domain::IPV4
+    };
     let socket = socket2::Socket::new(domain, socket2::Type::STREAM, None)?;
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
@@ -50,17 +66,24 @@ pub fn drop_to(user: Option<&str>, group: Option<&str>, root: Option<&Path>) -> 
     }
     if !Uid::effective().is_root() {
         if let Some((_, uid, _)) = user.filter(|(_, uid, _)| *uid != Uid::effective()) {
-            return Err(format!("-u {uid}: only root can change the user; start as root, or leave -u out"));
+            return Err(format!(
+                "-u {uid}: only root can change the user; start as root, or leave -u out"
+            ));
         }
         return Ok(());
     }
     let Some((name, uid, own_group)) = user else {
-        return Err("refusing to run as root: name the user to run as with -u USER (and -g GROUP)".to_owned());
+        return Err(
+            "refusing to run as root: name the user to run as with -u USER (and -g GROUP)"
+                .to_owned(),
+        );
     };
     if uid.is_root() {
         return Err("refusing to run as root: -u must name another user".to_owned());
     }
-    let gid = group.or(own_group).unwrap_or_else(|| Gid::from_raw(uid.as_raw()));
+    let gid = group
+        .or(own_group)
+        .unwrap_or_else(|| Gid::from_raw(uid.as_raw()));
     match std::ffi::CString::new(name.clone()) {
         Ok(c) if own_group.is_some() => initgroups(&c, gid),
         _ => setgroups(&[gid]),
@@ -123,7 +146,8 @@ pub fn kill(pid: i64, signal: i64) -> Result<(), String> {
         0 => None,
         n => Some(nix::sys::signal::Signal::try_from(n).map_err(|_| invalid())?),
     };
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), signal).map_err(|e| e.desc().to_lowercase())
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), signal)
+        .map_err(|e| e.desc().to_lowercase())
 }
 
 /// The file with the process id; removed when dropped.

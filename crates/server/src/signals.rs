@@ -25,14 +25,20 @@ impl Watch {
 /// # Errors
 /// Handlers or the thread cannot be installed.
 pub fn watch(process: &Arc<Process>) -> Result<Watch, String> {
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGQUIT, SIGHUP]).map_err(|e| format!("signals: {e}"))?;
+    let mut signals =
+        Signals::new([SIGTERM, SIGINT, SIGQUIT, SIGHUP]).map_err(|e| format!("signals: {e}"))?;
     let handle = signals.handle();
     let owner = Arc::downgrade(process);
     let work = move || {
-        for signal in signals.forever() {
-            let Some(process) = owner.upgrade() else { return };
-            receive(&process, signal);
-        }
+        // Scripts of `ns_atsignal` run here.
+        crate::script::in_thread(|| {
+            for signal in signals.forever() {
+                let Some(process) = owner.upgrade() else {
+                    return;
+                };
+                receive(&process, signal);
+            }
+        });
     };
     shared::thread::spawn("-signal-", work).map_err(|e| format!("signals: {e}"))?;
     Ok(Watch { handle })
@@ -55,7 +61,10 @@ fn receive(process: &Arc<Process>, signal: i32) {
         }
         _ => {
             shared::notice!("received signal {signal}");
-            process.request_end(Ending { code: 0, timeout: None });
+            process.request_end(Ending {
+                code: 0,
+                timeout: None,
+            });
         }
     }
 }

@@ -39,10 +39,15 @@ pub fn parse(call: &Call<'_>, spec: &Obj, words: &[Obj]) -> Outcome<()> {
             rest = behind;
             break;
         }
-        let Some(at) = word.strip_prefix('-').and_then(|name| spec.options.iter().position(|o| o.name == name)) else {
+        let Some(at) = word
+            .strip_prefix('-')
+            .and_then(|name| spec.options.iter().position(|o| o.name == name))
+        else {
             break;
         };
-        let [value, behind @ ..] = behind else { return Err(plain(format!("missing argument to {word}"))) };
+        let [value, behind @ ..] = behind else {
+            return Err(plain(format!("missing argument to {word}")));
+        };
         set(call, &spec.options[at].name, value)?;
         seen[at] = true;
         rest = behind;
@@ -64,7 +69,11 @@ pub fn parse(call: &Call<'_>, spec: &Obj, words: &[Obj]) -> Outcome<()> {
     if spec.rest {
         return set(call, "args", &Obj::list(rest.iter().cloned()));
     }
-    if rest.is_empty() { Ok(()) } else { Err(spec.complaint()) }
+    if rest.is_empty() {
+        Ok(())
+    } else {
+        Err(spec.complaint())
+    }
 }
 
 fn set(call: &Call<'_>, name: &str, value: &Obj) -> Outcome<()> {
@@ -73,22 +82,39 @@ fn set(call: &Call<'_>, name: &str, value: &Obj) -> Outcome<()> {
 
 impl Spec {
     fn read(spec: &Obj) -> Outcome<Spec> {
-        let mut read = Spec { options: Vec::new(), dashes: false, arguments: Vec::new(), rest: false };
+        let mut read = Spec {
+            options: Vec::new(),
+            dashes: false,
+            arguments: Vec::new(),
+            rest: false,
+        };
         let elements = spec.elements()?;
         for (at, element) in elements.iter().enumerate() {
             let fields = element.elements()?;
             let (name, default) = match fields.as_slice() {
                 [name] => (name.text(), None),
                 [name, default] => (name.text(), Some(default.clone())),
-                _ => return Err(plain(format!("wrong # fields in argument specifier \"{}\"", element.text()))),
+                _ => {
+                    return Err(plain(format!(
+                        "wrong # fields in argument specifier \"{}\"",
+                        element.text()
+                    )));
+                }
             };
             if name.is_empty() || name == "-" {
-                return Err(plain(format!("argument or option in position {at} has no name")));
+                return Err(plain(format!(
+                    "argument or option in position {at} has no name"
+                )));
             }
             if name == "--" {
                 read.dashes = true;
-            } else if let Some(option) = name.strip_prefix('-').filter(|_| read.arguments.is_empty()) {
-                read.options.push(Slot { name: option.to_owned(), default });
+            } else if let Some(option) =
+                name.strip_prefix('-').filter(|_| read.arguments.is_empty())
+            {
+                read.options.push(Slot {
+                    name: option.to_owned(),
+                    default,
+                });
             } else if name == "args" && at + 1 == elements.len() {
                 read.rest = true;
             } else {
@@ -99,17 +125,27 @@ impl Spec {
     }
 
     fn complaint(&self) -> tcl::Exit {
-        let mut words: Vec<String> = self.options.iter().map(|o| format!("?-{0} /{0}/?", o.name)).collect();
+        let mut words: Vec<String> = self
+            .options
+            .iter()
+            .map(|o| format!("?-{0} /{0}/?", o.name))
+            .collect();
         if self.dashes {
             words.push("?--?".to_owned());
         }
         for slot in &self.arguments {
-            words.push(if slot.default.is_some() { format!("?/{}/?", slot.name) } else { format!("/{}/", slot.name) });
+            words.push(if slot.default.is_some() {
+                format!("?/{}/?", slot.name)
+            } else {
+                format!("/{}/", slot.name)
+            });
         }
         if self.rest {
             words.push("?/arg .../?".to_owned());
         }
         let message = format!("wrong # args: should be \"{}\"", words.join(" "));
-        TclError::new(message).with_code(&["TCL", "WRONGARGS"]).into()
+        TclError::new(message)
+            .with_code(&["TCL", "WRONGARGS"])
+            .into()
     }
 }

@@ -88,13 +88,23 @@ pub struct Settled {
 
 impl Default for Settled {
     fn default() -> Settled {
-        Settled { code: "TCL_OK", result: String::new(), error_code: String::new(), error_info: String::new() }
+        Settled {
+            code: "TCL_OK",
+            result: String::new(),
+            error_code: String::new(),
+            error_info: String::new(),
+        }
     }
 }
 
 impl Queue {
     pub fn new(description: String, max: usize) -> Queue {
-        Queue { description, max, jobs: VecDeque::new(), deleted: false }
+        Queue {
+            description,
+            max,
+            jobs: VecDeque::new(),
+            deleted: false,
+        }
     }
 
     pub fn find(&self, id: &str) -> Option<usize> {
@@ -102,12 +112,19 @@ impl Queue {
     }
 
     pub fn running(&self) -> usize {
-        self.jobs.iter().filter(|j| j.state == State::Running).count()
+        self.jobs
+            .iter()
+            .filter(|j| j.state == State::Running)
+            .count()
     }
 
     /// Jobs that may run now.
     fn ready_count(&self) -> usize {
-        let scheduled = self.jobs.iter().filter(|j| j.state == State::Scheduled).count();
+        let scheduled = self
+            .jobs
+            .iter()
+            .filter(|j| j.state == State::Scheduled)
+            .count();
         scheduled.min(self.max.saturating_sub(self.running()))
     }
 
@@ -138,7 +155,9 @@ impl Job {
 
     /// How long it has run, or ran.
     pub fn elapsed(&self) -> Duration {
-        self.took.or_else(|| self.since.map(|s| s.elapsed())).unwrap_or_default()
+        self.took
+            .or_else(|| self.since.map(|s| s.elapsed()))
+            .unwrap_or_default()
     }
 }
 
@@ -164,7 +183,9 @@ impl All {
 
     fn settle(&mut self, queue: &str, id: &str, settled: Settled) {
         let limit = self.limits.log_min_duration;
-        let Some(queue) = self.queues.get_mut(queue) else { return };
+        let Some(queue) = self.queues.get_mut(queue) else {
+            return;
+        };
         let Some(at) = queue.find(id) else { return };
         let job = &mut queue.jobs[at];
         let took = job.elapsed();
@@ -173,7 +194,11 @@ impl All {
         job.state = State::Done;
         job.settled = Some(settled);
         if took >= limit {
-            shared::notice!("ns_job {id}: took {:.3} s: {}", took.as_secs_f64(), job.script);
+            shared::notice!(
+                "ns_job {id}: took {:.3} s: {}",
+                took.as_secs_f64(),
+                job.script
+            );
         }
         if job.detached || job.cancelled {
             queue.jobs.remove(at);
@@ -191,7 +216,14 @@ impl Jobs {
             idle_timeout: settings.jobtimeout,
             log_min_duration: settings.joblogminduration,
         };
-        let state = All { queues: BTreeMap::new(), limits, threads: 0, idle: 0, starting: 0, stopping: false };
+        let state = All {
+            queues: BTreeMap::new(),
+            limits,
+            threads: 0,
+            idle: 0,
+            starting: 0,
+            stopping: false,
+        };
         let inner = Arc::new(Inner {
             server: Arc::downgrade(server),
             state: Mutex::new(state),
@@ -201,7 +233,9 @@ impl Jobs {
         });
         let patience = settings.shutdowntimeout;
         let stopping = Arc::clone(&inner);
-        process.hooks.add(Moment::Shutdown, "ns:jobs", move || stopping.stop(patience));
+        process
+            .hooks
+            .add(Moment::Shutdown, "ns:jobs", move || stopping.stop(patience));
         Jobs { inner }
     }
 
@@ -232,7 +266,10 @@ impl Jobs {
     pub fn new_queue_name(&self) -> String {
         let state = self.lock();
         loop {
-            let name = format!("queue_id_{:x}", self.inner.queue_names.fetch_add(1, Relaxed));
+            let name = format!(
+                "queue_id_{:x}",
+                self.inner.queue_names.fetch_add(1, Relaxed)
+            );
             if !state.queues.contains_key(&name) {
                 return name;
             }
@@ -257,12 +294,14 @@ impl Jobs {
         drop(state);
         let inner = Arc::clone(&self.inner);
         let name = format!("-ns_job_{:x}-", inner.job_names.load(Relaxed));
-        let spawned = shared::thread::Builder::new(name).describe("ns:jobthread", "").spawn(move || {
-            let count = Count(&inner);
-            inner.state.lock().starting -= 1;
-            script::in_thread(|| inner.serve());
-            drop(count);
-        });
+        let spawned = shared::thread::Builder::new(name)
+            .describe("ns:jobthread", "")
+            .spawn(move || {
+                let count = Count(&inner);
+                inner.state.lock().starting -= 1;
+                script::in_thread(|| inner.serve());
+                drop(count);
+            });
         if spawned.is_err() {
             let mut state = self.lock();
             state.threads -= 1;
@@ -319,7 +358,9 @@ impl Inner {
     }
 
     fn run(&self, text: &str) -> Settled {
-        let Some(server) = self.server.upgrade() else { return Settled::default() };
+        let Some(server) = self.server.upgrade() else {
+            return Settled::default();
+        };
         let worked = script::with_interp(&server, |interp, _| Ok(evaluate(interp, text)));
         worked.unwrap_or_else(|_| failed("no interpreter", "", ""))
     }
@@ -340,7 +381,11 @@ impl Inner {
 }
 
 fn evaluate(interp: &Interp, text: &str) -> Settled {
-    let done = |code: &'static str, result: String| Settled { code, result, ..Settled::default() };
+    let done = |code: &'static str, result: String| Settled {
+        code,
+        result,
+        ..Settled::default()
+    };
     match interp.eval_global(text) {
         Ok(value) => done("TCL_OK", value.text()),
         Err(Exit::Return(value)) => done("TCL_RETURN", value.value().text()),
@@ -358,7 +403,15 @@ fn failed(message: &str, code: &str, info: &str) -> Settled {
     Settled {
         code: "TCL_ERROR",
         result: message.to_owned(),
-        error_code: if code.is_empty() { "NONE".to_owned() } else { code.to_owned() },
-        error_info: if info.is_empty() { message.to_owned() } else { info.to_owned() },
+        error_code: if code.is_empty() {
+            "NONE".to_owned()
+        } else {
+            code.to_owned()
+        },
+        error_info: if info.is_empty() {
+            message.to_owned()
+        } else {
+            info.to_owned()
+        },
     }
 }

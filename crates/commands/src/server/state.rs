@@ -17,7 +17,11 @@ use super::{Charset, Selected, dict, seconds};
 
 /// The default pool is the one without a name.
 pub fn shown_name(pool: &Pool) -> &str {
-    if pool.name == "default" { "" } else { &pool.name }
+    if pool.name == "default" {
+        ""
+    } else {
+        &pool.name
+    }
 }
 
 /// Running and waiting requests: `{id peer state method url seconds bytes}`.
@@ -26,18 +30,42 @@ pub fn requests(selected: &Selected, running: bool, waiting: bool) -> Vec<Obj> {
     if running {
         for r in selected.pool.active() {
             let sent = r.sent.load(Relaxed);
-            rows.push(request(r.id, &r.peer, "running", &r.method, &r.url, r.since.elapsed(), sent));
+            rows.push(request(
+                r.id,
+                &r.peer,
+                "running",
+                &r.method,
+                &r.url,
+                r.since.elapsed(),
+                sent,
+            ));
         }
     }
     if waiting {
         for (id, peer, method, url, since) in selected.pool.queued() {
-            rows.push(request(id, &peer, "queued", &method, &url, since.elapsed(), 0));
+            rows.push(request(
+                id,
+                &peer,
+                "queued",
+                &method,
+                &url,
+                since.elapsed(),
+                0,
+            ));
         }
     }
     rows
 }
 
-fn request(id: u64, peer: &str, state: &str, method: &str, url: &str, since: Duration, sent: u64) -> Obj {
+fn request(
+    id: u64,
+    peer: &str,
+    state: &str,
+    method: &str,
+    url: &str,
+    since: Duration,
+    sent: u64,
+) -> Obj {
     Obj::list([
         Obj::from(format!("cns{id}")),
         Obj::from(peer),
@@ -51,7 +79,14 @@ fn request(id: u64, peer: &str, state: &str, method: &str, url: &str, since: Dur
 
 pub fn authorities(selected: &Selected) -> Vec<Obj> {
     let found = selected.server.extensions.find::<Authorities>();
-    found.map(|a| a.0.read().iter().map(|one| Obj::from(one.describe())).collect()).unwrap_or_default()
+    found
+        .map(|a| {
+            a.0.read()
+                .iter()
+                .map(|one| Obj::from(one.describe()))
+                .collect()
+        })
+        .unwrap_or_default()
 }
 
 /// # Errors
@@ -78,9 +113,17 @@ pub fn filters(server: &VirtualServer) -> Vec<Obj> {
 }
 
 fn filter(f: &Filter) -> Obj {
-    let mut words = vec![Obj::from(&f.method), Obj::from(&f.url), Obj::from(f.stage.name())];
+    let mut words = vec![
+        Obj::from(&f.method),
+        Obj::from(&f.url),
+        Obj::from(f.stage.name()),
+    ];
     if !f.constraints.is_empty() {
-        words.push(Obj::list(f.constraints.pairs().flat_map(|(k, v)| [Obj::from(k), Obj::from(v)])));
+        words.push(Obj::list(
+            f.constraints
+                .pairs()
+                .flat_map(|(k, v)| [Obj::from(k), Obj::from(v)]),
+        ));
     }
     words.extend(list_words(&f.action.describe()));
     Obj::list(words)
@@ -100,7 +143,11 @@ pub fn hosts(server: &Arc<VirtualServer>) -> Vec<String> {
     }
     let drivers = process.drivers.read().clone();
     let mine = |d: &Arc<::server::driver::DriverEntry>| {
-        d.hosts().into_iter().filter(|(_, s)| Arc::ptr_eq(s, server)).map(|(h, _)| h).collect::<Vec<_>>()
+        d.hosts()
+            .into_iter()
+            .filter(|(_, s)| Arc::ptr_eq(s, server))
+            .map(|(h, _)| h)
+            .collect::<Vec<_>>()
     };
     let mut all: Vec<String> = drivers.iter().flat_map(mine).collect();
     all.sort();
@@ -111,7 +158,11 @@ pub fn hosts(server: &Arc<VirtualServer>) -> Vec<String> {
 pub fn kept_alive(selected: &Selected) -> usize {
     let drivers = selected.server.process().drivers.read().clone();
     let idle = |c: &net::ConnectionInfo| c.state == net::ConnectionState::Idle && c.requests > 0;
-    drivers.iter().filter_map(|d| d.running()).map(|d| d.connections().iter().filter(|c| idle(c)).count()).sum()
+    drivers
+        .iter()
+        .filter_map(|d| d.running())
+        .map(|d| d.connections().iter().filter(|c| idle(c)).count())
+        .sum()
 }
 
 pub fn logdir(selected: &Selected) -> String {
@@ -124,9 +175,17 @@ pub fn logdir(selected: &Selected) -> String {
 /// Method, URL, inheritance and constraints of a mapping, with the pool in front when one is given.
 pub fn mapping(m: &Listed<Arc<Pool>>, pool: Option<&Pool>) -> Obj {
     let mut words: Vec<Obj> = pool.map(|p| Obj::from(shown_name(p))).into_iter().collect();
-    words.extend([Obj::from(&m.key), Obj::from(mapped_url(m)), Obj::from(m.kind())]);
+    words.extend([
+        Obj::from(&m.key),
+        Obj::from(mapped_url(m)),
+        Obj::from(m.kind()),
+    ]);
     if !m.constraints.is_empty() {
-        words.push(Obj::list(m.constraints.pairs().flat_map(|(k, v)| [Obj::from(k), Obj::from(v)])));
+        words.push(Obj::list(
+            m.constraints
+                .pairs()
+                .flat_map(|(k, v)| [Obj::from(k), Obj::from(v)]),
+        ));
     }
     Obj::list(words)
 }
@@ -144,8 +203,12 @@ pub fn mapped_url<T>(m: &Listed<T>) -> String {
 pub fn max_threads(selected: &Selected, value: Option<i64>) -> Outcome<usize> {
     let pool = &selected.pool;
     if let Some(n) = value {
-        pool.maxthreads.store(within(n, pool.settings.maxconnections.get())?, Relaxed);
-        let least = pool.minthreads.load(Relaxed).min(pool.maxthreads.load(Relaxed));
+        pool.maxthreads
+            .store(within(n, pool.settings.maxconnections.get())?, Relaxed);
+        let least = pool
+            .minthreads
+            .load(Relaxed)
+            .min(pool.maxthreads.load(Relaxed));
         pool.minthreads.store(least, Relaxed);
     }
     Ok(pool.maxthreads.load(Relaxed))
@@ -163,9 +226,14 @@ pub fn min_threads(selected: &Selected, value: Option<i64>) -> Outcome<usize> {
 }
 
 fn within(n: i64, most: i64) -> Outcome<usize> {
-    usize::try_from(n).ok().filter(|_| (1..=most).contains(&n)).ok_or_else(|| {
-        tcl::error(format!("expected integer in range [1,{most}] for '?value', but got {n}"))
-    })
+    usize::try_from(n)
+        .ok()
+        .filter(|_| (1..=most).contains(&n))
+        .ok_or_else(|| {
+            tcl::error(format!(
+                "expected integer in range [1,{most}] for '?value', but got {n}"
+            ))
+        })
 }
 
 pub fn realm(selected: &Selected, new: Option<String>) -> String {
@@ -177,9 +245,18 @@ pub fn realm(selected: &Selected, new: Option<String>) -> String {
 
 pub fn handlers(server: &VirtualServer) -> Vec<Obj> {
     let row = |m: &Listed<Arc<::server::dispatch::Handler>>| {
-        let mut words = vec![Obj::from(&m.key), Obj::from(&m.path), Obj::from(&m.pattern), Obj::from(m.kind())];
+        let mut words = vec![
+            Obj::from(&m.key),
+            Obj::from(&m.path),
+            Obj::from(&m.pattern),
+            Obj::from(m.kind()),
+        ];
         if !m.constraints.is_empty() {
-            words.push(Obj::list(m.constraints.pairs().flat_map(|(k, v)| [Obj::from(k), Obj::from(v)])));
+            words.push(Obj::list(
+                m.constraints
+                    .pairs()
+                    .flat_map(|(k, v)| [Obj::from(k), Obj::from(v)]),
+            ));
         }
         words.extend(list_words(&m.data.describe()));
         Obj::list(words)
@@ -189,7 +266,11 @@ pub fn handlers(server: &VirtualServer) -> Vec<Obj> {
 
 pub fn url_to_file(server: &VirtualServer) -> Vec<Obj> {
     let row = |m: &Listed<Arc<UrlToFile>>| {
-        let mut words = vec![Obj::from(&m.path), Obj::from(&m.pattern), Obj::from(m.kind())];
+        let mut words = vec![
+            Obj::from(&m.path),
+            Obj::from(&m.pattern),
+            Obj::from(m.kind()),
+        ];
         match &*m.data {
             UrlToFile::Default => words.push(Obj::from("ns:fastpath")),
             UrlToFile::Script(script) => words.extend(list_words(&script.describe())),
@@ -211,7 +292,9 @@ pub fn stats(selected: &Selected) -> Obj {
     let stats = &selected.server.stats;
     let counters = &selected.pool.counters;
     let time = |micros: u64| {
-        Obj::from(shared::time::Time::from_micros(i64::try_from(micros).unwrap_or(i64::MAX)).decimal())
+        Obj::from(
+            shared::time::Time::from_micros(i64::try_from(micros).unwrap_or(i64::MAX)).decimal(),
+        )
     };
     dict([
         ("requests", Obj::from(counters.processed.load(Relaxed))),
@@ -219,7 +302,10 @@ pub fn stats(selected: &Selected) -> Obj {
         ("queued", Obj::from(counters.queued.load(Relaxed))),
         ("dropped", Obj::from(counters.dropped.load(Relaxed))),
         ("sent", Obj::from(stats.sent.load(Relaxed))),
-        ("connthreads", Obj::from(counters.threads_started.load(Relaxed))),
+        (
+            "connthreads",
+            Obj::from(counters.threads_started.load(Relaxed)),
+        ),
         ("accepttime", time(stats.accept_time.load(Relaxed))),
         ("queuetime", time(stats.queue_time.load(Relaxed))),
         ("filtertime", time(stats.filter_time.load(Relaxed))),
@@ -230,7 +316,10 @@ pub fn stats(selected: &Selected) -> Obj {
 
 pub fn tcl_library(server: &VirtualServer) -> String {
     let process = server.process();
-    let dir = server.tcl.library.as_ref().map_or_else(|| process.home().join(&process.settings().tcllibrary), |l| process.home().join(l));
+    let dir = server.tcl.library.as_ref().map_or_else(
+        || process.home().join(&process.settings().tcllibrary),
+        |l| process.home().join(l),
+    );
     dir.to_string_lossy().into_owned()
 }
 

@@ -65,3 +65,25 @@ proc ns_module {key {val ""}} {
 proc ns_tcl_abort {} {
     return -code error -errorcode NS_TCL_ABORT ns_tcl_abort
 }
+
+# A handler that sources the file of its URL.
+proc ns_sourceproc args {
+    set file [ns_url2file [ns_conn url]]
+    if {![file isfile $file]} {return [ns_returnnotfound]}
+    if {[catch {uplevel #0 [list source $file]} result options]} {
+        if {[dict get $options -errorcode] eq "NS_TCL_ABORT"} return
+        return -options $options $result
+    }
+    return $result
+}
+
+# The section of the configuration that belongs to a driver, for a server or for all.
+proc ns_driversection args {
+    ns_parseargs {{-server {}} {-driver nssock}} $args
+    if {$server ne ""} {
+        foreach section [list ns/server/$server/module/$driver] {
+            if {[ns_configsection $section] ne ""} {return $section}
+        }
+    }
+    return ns/module/$driver
+}

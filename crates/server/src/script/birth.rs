@@ -24,7 +24,9 @@ impl Library {
         let mut all: Vec<(Option<String>, PathBuf)> = Vec::new();
         for (module, dir) in &self.directories {
             for file in tcl_files(dir) {
-                let same = |(m, f): &(Option<String>, PathBuf)| m == module && f.file_name() == file.file_name();
+                let same = |(m, f): &(Option<String>, PathBuf)| {
+                    m == module && f.file_name() == file.file_name()
+                };
                 all.retain(|entry| !same(entry));
                 all.push((module.clone(), file));
             }
@@ -34,11 +36,16 @@ impl Library {
 }
 
 fn tcl_files(dir: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return Vec::new();
+    };
     let mut files: Vec<PathBuf> = entries
         .filter_map(|e| e.ok().map(|e| e.path()))
         .filter(|p| p.extension().is_some_and(|x| x == "tcl") && p.is_file())
-        .filter(|p| p.file_name().is_some_and(|n| !n.to_string_lossy().starts_with('.')))
+        .filter(|p| {
+            p.file_name()
+                .is_some_and(|n| !n.to_string_lossy().starts_with('.'))
+        })
         .collect();
     files.sort_by_key(|p| (p.file_name().is_some_and(|n| n != "init.tcl"), p.clone()));
     files
@@ -163,7 +170,9 @@ pub fn save_blueprint(server: &Arc<VirtualServer>, script: &Obj) -> Outcome<()> 
 }
 
 fn lazy_of(interp: &Interp) -> Outcome<Rc<Lazy>> {
-    interp.data::<Lazy>().ok_or_else(|| TclError::new("interpreter without blueprint").into())
+    interp
+        .data::<Lazy>()
+        .ok_or_else(|| TclError::new("interpreter without blueprint").into())
 }
 
 /// What an interpreter has to do to be up to date.
@@ -176,12 +185,16 @@ pub(super) enum Freshness {
 
 /// Brings an interpreter up to the current blueprint between two uses; cheap when it is.
 pub(super) fn refresh(interp: &Interp, context: &Rc<Context>) -> Outcome<Freshness> {
-    let Some(server) = &context.server else { return Ok(Freshness::Current) };
+    let Some(server) = &context.server else {
+        return Ok(Freshness::Current);
+    };
     let new = server.blueprint.load();
     if new.epoch == context.epoch.get() {
         return Ok(Freshness::Current);
     }
-    let Some(lazy) = interp.data::<Lazy>() else { return Ok(Freshness::Current) };
+    let Some(lazy) = interp.data::<Lazy>() else {
+        return Ok(Freshness::Current);
+    };
     if !new.follows(&lazy.blueprint.borrow()) {
         return Ok(Freshness::Replace);
     }
@@ -195,9 +208,13 @@ pub(super) fn refresh(interp: &Interp, context: &Rc<Context>) -> Outcome<Freshne
 /// # Errors
 /// Tcl's.
 pub fn update(interp: &Interp, context: &Rc<Context>) -> Outcome<()> {
-    let Some(server) = &context.server else { return Ok(()) };
+    let Some(server) = &context.server else {
+        return Ok(());
+    };
     let new = server.blueprint.load_full();
-    let Some(lazy) = interp.data::<Lazy>() else { return Ok(()) };
+    let Some(lazy) = interp.data::<Lazy>() else {
+        return Ok(());
+    };
     if context.building.get() || new.epoch == context.epoch.get() {
         return Ok(());
     }
@@ -238,7 +255,10 @@ fn follow(interp: &Interp, context: &Rc<Context>, new: &Arc<Blueprint>) -> Outco
     // What this interpreter defined by itself gives way to what everybody has now.
     for (ns, procs) in &new.procs {
         let before = old.procs.get(ns);
-        for tail in procs.keys().filter(|t| before.is_none_or(|b| !b.contains_key(*t))) {
+        for tail in procs
+            .keys()
+            .filter(|t| before.is_none_or(|b| !b.contains_key(*t)))
+        {
             let full = blueprint::join(ns, tail);
             lazy.forget(&full, || {
                 if interp.has_command(&full) {
@@ -248,10 +268,23 @@ fn follow(interp: &Interp, context: &Rc<Context>, new: &Arc<Blueprint>) -> Outco
             })?;
         }
     }
-    for ns in new.namespaces.iter().filter(|n| !old.namespaces.contains(n)) {
-        interp.call_global(&[Obj::from("::namespace"), Obj::from("eval"), Obj::from(ns), Obj::new()])?;
+    for ns in new
+        .namespaces
+        .iter()
+        .filter(|n| !old.namespaces.contains(n))
+    {
+        interp.call_global(&[
+            Obj::from("::namespace"),
+            Obj::from("eval"),
+            Obj::from(ns),
+            Obj::new(),
+        ])?;
     }
-    for (name, def) in new.variables.iter().filter(|(n, d)| old.variables.get(*n) != Some(d)) {
+    for (name, def) in new
+        .variables
+        .iter()
+        .filter(|(n, d)| old.variables.get(*n) != Some(d))
+    {
         set_variable(interp, name, def)?;
     }
     for (name, version) in new.packages.iter().filter(|p| !old.packages.contains(p)) {
@@ -264,7 +297,13 @@ fn follow(interp: &Interp, context: &Rc<Context>, new: &Arc<Blueprint>) -> Outco
 fn register(interp: &Interp, scripting: &Scripting, context: &Rc<Context>) {
     synopsis::register_all(interp, &scripting.tables);
     if let Some(server) = &context.server {
-        for table in server.extensions.get::<crate::module::ModuleTables>().0.read().iter() {
+        for table in server
+            .extensions
+            .get::<crate::module::ModuleTables>()
+            .0
+            .read()
+            .iter()
+        {
             synopsis::register_all(interp, &[*table]);
         }
     }
@@ -295,7 +334,12 @@ fn apply(interp: &Interp, b: &Arc<Blueprint>) -> Outcome<()> {
         }
     }
     for ns in &b.namespaces {
-        interp.call_global(&[Obj::from("::namespace"), Obj::from("eval"), Obj::from(ns), Obj::new()])?;
+        interp.call_global(&[
+            Obj::from("::namespace"),
+            Obj::from("eval"),
+            Obj::from(ns),
+            Obj::new(),
+        ])?;
     }
     set_up_namespaces(interp, b)?;
     for (name, def) in &b.variables {
@@ -304,7 +348,9 @@ fn apply(interp: &Interp, b: &Arc<Blueprint>) -> Outcome<()> {
     let lazy = Lazy::new(Arc::clone(b));
     for full in &b.overrides {
         let (ns, tail) = blueprint::split(full);
-        let Some(def) = b.procs.get(&ns).and_then(|p| p.get(&tail)) else { continue };
+        let Some(def) = b.procs.get(&ns).and_then(|p| p.get(&tail)) else {
+            continue;
+        };
         interp.call_global(&["::proc", full, &def.args, &def.body].map(Obj::from))?;
         lazy.made.borrow_mut().insert(full.clone());
     }
@@ -321,10 +367,10 @@ fn apply(interp: &Interp, b: &Arc<Blueprint>) -> Outcome<()> {
         let words = ["::package", "provide", name, version].map(Obj::from);
         interp.call_global(&words)?;
     }
-    if !b.objects.is_empty() {
-        if let Err(e) = interp.eval_global(&b.objects) {
-            super::report(interp, "objects of the blueprint", e);
-        }
+    if !b.objects.is_empty()
+        && let Err(e) = interp.eval_global(&b.objects)
+    {
+        super::report(interp, "objects of the blueprint", e);
     }
     interp.reset_result();
     Ok(())
@@ -333,7 +379,12 @@ fn apply(interp: &Interp, b: &Arc<Blueprint>) -> Outcome<()> {
 fn set_up_namespaces(interp: &Interp, b: &Blueprint) -> Outcome<()> {
     let in_namespace = |ns: &str, sub: &str, words: &str| -> Outcome {
         let script = format!("::namespace {sub} {words}");
-        interp.call_global(&[Obj::from("::namespace"), Obj::from("eval"), Obj::from(ns), Obj::from(script)])
+        interp.call_global(&[
+            Obj::from("::namespace"),
+            Obj::from("eval"),
+            Obj::from(ns),
+            Obj::from(script),
+        ])
     };
     for (ns, patterns) in &b.exports {
         in_namespace(ns, "export", patterns)?;
@@ -353,7 +404,13 @@ fn make_ensembles_and_aliases(interp: &Interp, b: &Blueprint) -> Outcome<()> {
         make_ensemble(interp, name, options)?;
     }
     for (name, words) in &b.aliases {
-        let mut call = vec![Obj::from("::interp"), Obj::from("alias"), Obj::new(), Obj::from(name), Obj::new()];
+        let mut call = vec![
+            Obj::from("::interp"),
+            Obj::from("alias"),
+            Obj::new(),
+            Obj::from(name),
+            Obj::new(),
+        ];
         call.extend(Obj::from(words).elements()?);
         interp.call_global(&call)?;
     }
@@ -380,7 +437,7 @@ fn make_ensemble(interp: &Interp, name: &str, options: &str) -> Outcome<()> {
         match key.text().as_str() {
             "-namespace" => home = value.text(),
             key_text => {
-                by_export &= !(matches!(key_text, "-map" | "-subcommands") && !value.is_empty());
+                by_export &= !matches!(key_text, "-map" | "-subcommands") || value.is_empty();
                 settings.extend([key, value]);
             }
         }
@@ -390,7 +447,9 @@ fn make_ensemble(interp: &Interp, name: &str, options: &str) -> Outcome<()> {
         lazy_of(interp)?.make_exported(interp, &home);
     }
     let mut words = ["::namespace", "ensemble"].map(Obj::from).to_vec();
-    let exists = interp.call_global(&["::namespace", "ensemble", "exists", name].map(Obj::from))?.boolean()?;
+    let exists = interp
+        .call_global(&["::namespace", "ensemble", "exists", name].map(Obj::from))?
+        .boolean()?;
     if exists {
         words.extend(["configure", name].map(Obj::from));
         words.extend(settings);
@@ -403,7 +462,14 @@ fn make_ensemble(interp: &Interp, name: &str, options: &str) -> Outcome<()> {
     words.push(Obj::from("create"));
     words.extend(settings);
     words.extend([Obj::from("-command"), Obj::from(name)]);
-    interp.call_global(&[Obj::from("::namespace"), Obj::from("eval"), Obj::from(home), Obj::list(words)]).map(|_| ())
+    interp
+        .call_global(&[
+            Obj::from("::namespace"),
+            Obj::from("eval"),
+            Obj::from(home),
+            Obj::list(words),
+        ])
+        .map(|_| ())
 }
 
 /// Begins a use of an interpreter, for a request or another script.
@@ -447,18 +513,26 @@ pub(super) fn cleanup(interp: &Interp, context: &Rc<Context>) {
 }
 
 fn globals(interp: &Interp) -> Vec<String> {
-    let names = interp.call_global(&[Obj::from("::tcl::info::globals")]).ok().and_then(|n| n.elements().ok());
+    let names = interp
+        .call_global(&[Obj::from("::tcl::info::globals")])
+        .ok()
+        .and_then(|n| n.elements().ok());
     names.unwrap_or_default().iter().map(Obj::text).collect()
 }
 
 /// Variables of Tcl itself, some of which come into being late.
 fn is_kept(name: &str) -> bool {
-    name.starts_with("tcl_") || name.starts_with("auto_") || matches!(name, "env" | "errorInfo" | "errorCode")
+    name.starts_with("tcl_")
+        || name.starts_with("auto_")
+        || matches!(name, "env" | "errorInfo" | "errorCode")
 }
 
 /// Closes what a script left open. The standard channels belong to the process.
 fn close_channels(interp: &Interp) {
-    let open = interp.call_global(&["::chan", "names"].map(Obj::from)).ok().and_then(|n| n.elements().ok());
+    let open = interp
+        .call_global(&["::chan", "names"].map(Obj::from))
+        .ok()
+        .and_then(|n| n.elements().ok());
     for name in open.unwrap_or_default() {
         if !name.with_text(|n| matches!(n, "stdin" | "stdout" | "stderr")) {
             // What cannot be closed is gone as well.
@@ -469,7 +543,11 @@ fn close_channels(interp: &Interp) {
 
 fn named(e: Exit, name: &str) -> Exit {
     match e {
-        Exit::Error(e) => Exit::from(TclError::new(format!("built-in library, {name}: {}\n{}", e.message(), e.info()))),
+        Exit::Error(e) => Exit::from(TclError::new(format!(
+            "built-in library, {name}: {}\n{}",
+            e.message(),
+            e.info()
+        ))),
         other => other,
     }
 }

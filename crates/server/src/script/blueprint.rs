@@ -64,9 +64,17 @@ impl Blueprint {
     ///
     /// # Errors
     /// Those of the capturing script.
-    pub fn capture(interp: &Interp, known: &Obj, before: &Blueprint, made: &HashSet<String>) -> Outcome<Blueprint> {
+    pub fn capture(
+        interp: &Interp,
+        known: &Obj,
+        before: &Blueprint,
+        made: &HashSet<String>,
+    ) -> Outcome<Blueprint> {
         let list = interp.call_global(&[Obj::from("::navis::capture"), known.clone()])?;
-        let mut b = Blueprint { epoch: before.epoch + 1, ..Blueprint::default() };
+        let mut b = Blueprint {
+            epoch: before.epoch + 1,
+            ..Blueprint::default()
+        };
         b.keep_unmade(before, made);
         for (key, value) in list.pairs()? {
             b.take(&key.text(), &value)?;
@@ -101,8 +109,14 @@ impl Blueprint {
     }
 
     fn find_homes(&mut self) {
-        let procs = self.procs.iter().flat_map(|(ns, procs)| procs.keys().map(move |tail| (ns, tail)));
-        let imports = self.imports.iter().flat_map(|(ns, imports)| imports.keys().map(move |tail| (ns, tail)));
+        let procs = self
+            .procs
+            .iter()
+            .flat_map(|(ns, procs)| procs.keys().map(move |tail| (ns, tail)));
+        let imports = self
+            .imports
+            .iter()
+            .flat_map(|(ns, imports)| imports.keys().map(move |tail| (ns, tail)));
         let mut homes: HashMap<String, Vec<String>> = HashMap::new();
         for (ns, tail) in procs.chain(imports) {
             homes.entry(tail.clone()).or_default().push(ns.clone());
@@ -124,14 +138,32 @@ impl Blueprint {
             line(&["::namespace", "eval", ns, ""]);
         }
         for (ns, patterns) in &self.exports {
-            line(&["::namespace", "eval", ns, &format!("::namespace export {patterns}")]);
+            line(&[
+                "::namespace",
+                "eval",
+                ns,
+                &format!("::namespace export {patterns}"),
+            ]);
         }
         for (ns, path) in &self.paths {
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
-            line(&["::namespace", "eval", ns, &format!("::namespace path {}", tcl::list_format(&[&tcl::list_format(&path)]))]);
+            line(&[
+                "::namespace",
+                "eval",
+                ns,
+                &format!(
+                    "::namespace path {}",
+                    tcl::list_format(&[&tcl::list_format(&path)])
+                ),
+            ]);
         }
         for (ns, script) in &self.unknowns {
-            line(&["::namespace", "eval", ns, &format!("::namespace unknown {}", tcl::list_format(&[script]))]);
+            line(&[
+                "::namespace",
+                "eval",
+                ns,
+                &format!("::namespace unknown {}", tcl::list_format(&[script])),
+            ]);
         }
         for (name, value) in &self.variables {
             match value {
@@ -146,7 +178,12 @@ impl Blueprint {
         }
         for (ns, imports) in &self.imports {
             for origin in imports.values() {
-                line(&["::namespace", "eval", ns, &tcl::list_format(&["::namespace", "import", "-force", origin])]);
+                line(&[
+                    "::namespace",
+                    "eval",
+                    ns,
+                    &tcl::list_format(&["::namespace", "import", "-force", origin]),
+                ]);
             }
         }
         for (name, version) in &self.packages {
@@ -161,14 +198,20 @@ impl Blueprint {
         for (ns, procs) in &before.procs {
             for (tail, def) in procs {
                 if !made.contains(&join(ns, tail)) {
-                    self.procs.entry(ns.clone()).or_default().insert(tail.clone(), Arc::clone(def));
+                    self.procs
+                        .entry(ns.clone())
+                        .or_default()
+                        .insert(tail.clone(), Arc::clone(def));
                 }
             }
         }
         for (ns, imports) in &before.imports {
             for (tail, origin) in imports {
                 if !made.contains(&join(ns, tail)) {
-                    self.imports.entry(ns.clone()).or_default().insert(tail.clone(), origin.clone());
+                    self.imports
+                        .entry(ns.clone())
+                        .or_default()
+                        .insert(tail.clone(), origin.clone());
                 }
             }
         }
@@ -179,8 +222,14 @@ impl Blueprint {
             "procs" => {
                 for w in value.elements()?.chunks_exact(3) {
                     let (ns, tail) = split(&w[0].text());
-                    let def = ProcDef { args: w[1].text(), body: w[2].text() };
-                    self.procs.entry(ns).or_default().insert(tail, Arc::new(def));
+                    let def = ProcDef {
+                        args: w[1].text(),
+                        body: w[2].text(),
+                    };
+                    self.procs
+                        .entry(ns)
+                        .or_default()
+                        .insert(tail, Arc::new(def));
                 }
             }
             "variables" => {
@@ -207,7 +256,10 @@ impl Blueprint {
             }
             "ifneeded" => {
                 for w in value.elements()?.chunks_exact(3) {
-                    self.ifneeded.entry(w[0].text()).or_default().push((w[1].text(), w[2].text()));
+                    self.ifneeded
+                        .entry(w[0].text())
+                        .or_default()
+                        .push((w[1].text(), w[2].text()));
                 }
             }
             "namespaces" => self.namespaces = value.elements()?.iter().map(Obj::text).collect(),
@@ -235,18 +287,29 @@ impl Blueprint {
 pub fn split(name: &str) -> (String, String) {
     match name.rfind("::") {
         Some(0) => ("::".to_owned(), name[2..].to_owned()),
-        Some(i) => (name[..i].trim_end_matches(':').to_owned(), name[i + 2..].to_owned()),
+        Some(i) => (
+            name[..i].trim_end_matches(':').to_owned(),
+            name[i + 2..].to_owned(),
+        ),
         None => ("::".to_owned(), name.to_owned()),
     }
 }
 
 /// The inverse of [`split`].
 pub fn join(ns: &str, tail: &str) -> String {
-    if ns == "::" { format!("::{tail}") } else { format!("{ns}::{tail}") }
+    if ns == "::" {
+        format!("::{tail}")
+    } else {
+        format!("{ns}::{tail}")
+    }
 }
 
 fn pairs(list: &Obj) -> Outcome<Vec<(String, String)>> {
-    Ok(list.elements()?.chunks_exact(2).map(|w| (w[0].text(), w[1].text())).collect())
+    Ok(list
+        .elements()?
+        .chunks_exact(2)
+        .map(|w| (w[0].text(), w[1].text()))
+        .collect())
 }
 
 #[cfg(test)]

@@ -22,14 +22,20 @@ pub struct Lazy {
 
 impl Lazy {
     pub fn new(blueprint: Arc<Blueprint>) -> Rc<Lazy> {
-        Rc::new(Lazy { blueprint: RefCell::new(blueprint), made: RefCell::default(), busy: Cell::new(false) })
+        Rc::new(Lazy {
+            blueprint: RefCell::new(blueprint),
+            made: RefCell::default(),
+            busy: Cell::new(false),
+        })
     }
 
     /// Connects it with an interpreter.
     pub fn install(self: &Rc<Self>, interp: &Interp) -> Outcome<()> {
         interp.set_data(Rc::clone(self));
         let lazy = Rc::clone(self);
-        interp.add_resolver("navis", move |interp, name, context, _flags| lazy.before_lookup(interp, name, context));
+        interp.add_resolver("navis", move |interp, name, context, _flags| {
+            lazy.before_lookup(interp, name, context)
+        });
         for (sub, procs_only) in [("commands", false), ("procs", true)] {
             let lazy = Rc::clone(self);
             let real = Obj::from(format!("::tcl::info::{sub}"));
@@ -81,12 +87,25 @@ impl Lazy {
             return;
         }
         if name.starts_with("::") {
-            let ns = if qualifier.is_empty() { "::" } else { qualifier };
+            let ns = if qualifier.is_empty() {
+                "::"
+            } else {
+                qualifier
+            };
             return self.make_if_pending(interp, &blueprint, ns, tail);
         }
-        let below = |base: &str| if qualifier.is_empty() { base.to_owned() } else { join(base, qualifier) };
+        let below = |base: &str| {
+            if qualifier.is_empty() {
+                base.to_owned()
+            } else {
+                join(base, qualifier)
+            }
+        };
         let (own, global) = (below(context), below("::"));
-        let elsewhere = context != "::" && homes.iter().any(|h| *h != own && *h != global && self.is_pending(h, tail));
+        let elsewhere = context != "::"
+            && homes
+                .iter()
+                .any(|h| *h != own && *h != global && self.is_pending(h, tail));
         self.make_if_pending(interp, &blueprint, &own, tail);
         if elsewhere {
             // Scripts may have set the path of any namespace, so Tcl is asked.
@@ -113,13 +132,19 @@ impl Lazy {
         let _guard = self.quiet();
         let _saved = interp.save_state();
         let words = ["::tcl::namespace::eval", context, "::tcl::namespace::path"].map(Obj::from);
-        let path = interp.call_global(&words).ok().and_then(|p| p.elements().ok());
+        let path = interp
+            .call_global(&words)
+            .ok()
+            .and_then(|p| p.elements().ok());
         path.unwrap_or_default().iter().map(Obj::text).collect()
     }
 
     /// While the guard lives, look-ups make nothing.
     fn quiet(&self) -> Busy<'_> {
-        Busy { lazy: self, before: self.busy.replace(true) }
+        Busy {
+            lazy: self,
+            before: self.busy.replace(true),
+        }
     }
 
     /// Makes everything of a namespace that is exported, for ensembles that find their subcommands by that.
@@ -140,8 +165,14 @@ impl Lazy {
     }
 
     fn make_if_pending(&self, interp: &Interp, blueprint: &Blueprint, ns: &str, tail: &str) {
-        let is_proc = blueprint.procs.get(ns).is_some_and(|p| p.contains_key(tail));
-        let is_import = blueprint.imports.get(ns).is_some_and(|p| p.contains_key(tail));
+        let is_proc = blueprint
+            .procs
+            .get(ns)
+            .is_some_and(|p| p.contains_key(tail));
+        let is_import = blueprint
+            .imports
+            .get(ns)
+            .is_some_and(|p| p.contains_key(tail));
         if !(is_proc || is_import) {
             return;
         }
@@ -160,7 +191,12 @@ impl Lazy {
         let mut origin = None;
         if !exists {
             if let Some(def) = blueprint.procs.get(ns).and_then(|p| p.get(tail)) {
-                let words = [Obj::from("::proc"), Obj::from(&full), Obj::from(&def.args), Obj::from(&def.body)];
+                let words = [
+                    Obj::from("::proc"),
+                    Obj::from(&full),
+                    Obj::from(&def.args),
+                    Obj::from(&def.body),
+                ];
                 if let Err(e) = interp.call_global(&words) {
                     shared::error!("blueprint: cannot make {full}: {}", describe(&e));
                 }
@@ -173,14 +209,21 @@ impl Lazy {
             // The origin may be pending itself; the look-up inside the import makes it.
             let (ons, otail) = split(&origin);
             self.make_if_pending(interp, blueprint, &ons, &otail);
-            let script = Obj::list([Obj::from("::tcl::namespace::import"), Obj::from("-force"), Obj::from(&origin)]);
+            let script = Obj::list([
+                Obj::from("::tcl::namespace::import"),
+                Obj::from("-force"),
+                Obj::from(&origin),
+            ]);
             let words = [Obj::from("::tcl::namespace::eval"), Obj::from(ns), script];
             let _guard = self.quiet();
             if interp.call_global(&words).is_err() || !interp.has_command(&full) {
                 // It is no longer exported; an alias does the same for those who call it.
                 let words = ["::interp", "alias", "", &full, "", &origin].map(Obj::from);
                 if let Err(e) = interp.call_global(&words) {
-                    shared::error!("blueprint: cannot import {origin} into {ns}: {}", describe(&e));
+                    shared::error!(
+                        "blueprint: cannot import {origin} into {ns}: {}",
+                        describe(&e)
+                    );
                 }
             }
         }
@@ -188,7 +231,13 @@ impl Lazy {
     }
 
     /// Adds the names that are not yet made to what `info commands` or `info procs` found.
-    fn add_names(&self, interp: &Interp, pattern: Option<String>, procs_only: bool, found: Obj) -> Outcome {
+    fn add_names(
+        &self,
+        interp: &Interp,
+        pattern: Option<String>,
+        procs_only: bool,
+        found: Obj,
+    ) -> Outcome {
         let blueprint = Arc::clone(&self.blueprint.borrow());
         let current = interp.current_namespace();
         let pattern = pattern.unwrap_or_else(|| "*".to_owned());
@@ -200,16 +249,31 @@ impl Lazy {
                     extra.push(format!("{prefix}{tail}"));
                 }
             };
-            blueprint.procs.get(ns).into_iter().flat_map(|p| p.keys()).for_each(&mut add);
+            blueprint
+                .procs
+                .get(ns)
+                .into_iter()
+                .flat_map(|p| p.keys())
+                .for_each(&mut add);
             let imports = blueprint.imports.get(ns).into_iter().flatten();
-            imports.filter(|(_, origin)| !procs_only || is_proc(&blueprint, origin)).for_each(|(tail, _)| add(tail));
+            imports
+                .filter(|(_, origin)| !procs_only || is_proc(&blueprint, origin))
+                .for_each(|(tail, _)| add(tail));
         };
         match pattern.rfind("::") {
             Some(i) => {
                 let prefix = &pattern[..i + 2];
-                let ns = if pattern.starts_with("::") { prefix.to_owned() } else { join(&current, prefix) };
+                let ns = if pattern.starts_with("::") {
+                    prefix.to_owned()
+                } else {
+                    join(&current, prefix)
+                };
                 let ns = ns.trim_end_matches(':');
-                collect(if ns.is_empty() { "::" } else { ns }, &pattern[i + 2..], prefix);
+                collect(
+                    if ns.is_empty() { "::" } else { ns },
+                    &pattern[i + 2..],
+                    prefix,
+                );
             }
             None => {
                 collect(&current, &pattern, "");
@@ -230,14 +294,19 @@ impl Lazy {
     /// Makes all pending procedures that a `namespace import` pattern covers.
     fn make_matching(&self, interp: &Interp, pattern: &str) {
         let blueprint = Arc::clone(&self.blueprint.borrow());
-        let absolute =
-            if pattern.starts_with("::") { pattern.to_owned() } else { join(&interp.current_namespace(), pattern) };
+        let absolute = if pattern.starts_with("::") {
+            pattern.to_owned()
+        } else {
+            join(&interp.current_namespace(), pattern)
+        };
         let (mut ns, tail_pattern) = split(&absolute);
         if !blueprint.procs.contains_key(&ns) && !pattern.starts_with("::") {
             ns = split(&join("::", pattern)).0;
         }
-        let tails: Vec<String> =
-            names(&blueprint, &ns).filter(|t| shared::glob::matches(&tail_pattern, t)).cloned().collect();
+        let tails: Vec<String> = names(&blueprint, &ns)
+            .filter(|t| shared::glob::matches(&tail_pattern, t))
+            .cloned()
+            .collect();
         for tail in tails {
             self.make_if_pending(interp, &blueprint, &ns, &tail);
         }
@@ -249,7 +318,9 @@ impl Lazy {
         if !exists.is_ok_and(|e| e.boolean().unwrap_or(false)) {
             return; // Tcl will say so.
         }
-        let Ok(full) = interp.call(&words) else { return };
+        let Ok(full) = interp.call(&words) else {
+            return;
+        };
         let full = full.text();
         let below = format!("{full}::");
         let blueprint = Arc::clone(&self.blueprint.borrow());
@@ -266,7 +337,9 @@ impl Lazy {
     /// Tells Tcl how to load a package the start-up interpreter knew of.
     fn offer_package(&self, interp: &Interp, name: &str) -> Outcome {
         let blueprint = Arc::clone(&self.blueprint.borrow());
-        let Some(versions) = blueprint.ifneeded.get(name) else { return Ok(Obj::from(false)) };
+        let Some(versions) = blueprint.ifneeded.get(name) else {
+            return Ok(Obj::from(false));
+        };
         for (version, script) in versions {
             interp.call(&[
                 Obj::from("::package"),
@@ -288,7 +361,10 @@ fn names<'a>(blueprint: &'a Blueprint, ns: &str) -> impl Iterator<Item = &'a Str
 
 fn is_proc(blueprint: &Blueprint, full: &str) -> bool {
     let (ns, tail) = split(full);
-    blueprint.procs.get(&ns).is_some_and(|p| p.contains_key(&tail))
+    blueprint
+        .procs
+        .get(&ns)
+        .is_some_and(|p| p.contains_key(&tail))
 }
 
 struct Busy<'a> {

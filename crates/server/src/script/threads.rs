@@ -31,7 +31,10 @@ thread_local! {
 ///
 /// # Errors
 /// Those of `work`, and of making an interpreter.
-pub fn with_interp<R>(server: &Arc<VirtualServer>, work: impl FnOnce(&Interp, &Rc<Context>) -> Outcome<R>) -> Outcome<R> {
+pub fn with_interp<R>(
+    server: &Arc<VirtualServer>,
+    work: impl FnOnce(&Interp, &Rc<Context>) -> Outcome<R>,
+) -> Outcome<R> {
     let entry = take(server)?;
     birth::begin(&entry.interp, &entry.context);
     let result = work(&entry.interp, &entry.context);
@@ -57,8 +60,16 @@ pub fn forget_interps() {
 pub fn report(interp: &Interp, what: &str, exit: Exit) {
     match exit {
         Exit::Error(e) => {
-            let info = if e.info().is_empty() { interp.error_info() } else { e.info().to_owned() };
-            let info = if info.is_empty() { e.message().to_owned() } else { info };
+            let info = if e.info().is_empty() {
+                interp.error_info()
+            } else {
+                e.info().to_owned()
+            };
+            let info = if info.is_empty() {
+                e.message().to_owned()
+            } else {
+                info
+            };
             shared::error!("{what}: {info}");
         }
         Exit::Return(_) => {}
@@ -79,7 +90,12 @@ impl Drop for Forget {
 fn take(server: &Arc<VirtualServer>) -> Outcome<Entry> {
     let kept = KEPT.with(|k| {
         let mut kept = k.borrow_mut();
-        let mine = |e: &Entry| e.context.server.as_ref().is_some_and(|s| Arc::ptr_eq(s, server));
+        let mine = |e: &Entry| {
+            e.context
+                .server
+                .as_ref()
+                .is_some_and(|s| Arc::ptr_eq(s, server))
+        };
         kept.iter().position(mine).map(|i| kept.swap_remove(i))
     });
     if let Some(entry) = kept

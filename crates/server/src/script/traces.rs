@@ -27,7 +27,10 @@ pub enum InterpMoment {
 impl InterpMoment {
     /// What was set up last is taken down first.
     fn last_first(self) -> bool {
-        matches!(self, InterpMoment::Freeconn | InterpMoment::Deallocate | InterpMoment::Delete)
+        matches!(
+            self,
+            InterpMoment::Freeconn | InterpMoment::Deallocate | InterpMoment::Delete
+        )
     }
 }
 
@@ -44,8 +47,13 @@ impl InterpTraces {
 
     /// The scripts of a moment, in the order in which they run.
     pub fn of(&self, moment: InterpMoment) -> Vec<String> {
-        let mut scripts: Vec<String> =
-            self.list.read().iter().filter(|(m, _)| *m == moment).map(|(_, s)| s.clone()).collect();
+        let mut scripts: Vec<String> = self
+            .list
+            .read()
+            .iter()
+            .filter(|(m, _)| *m == moment)
+            .map(|(_, s)| s.clone())
+            .collect();
         if moment.last_first() {
             scripts.reverse();
         }
@@ -55,11 +63,19 @@ impl InterpTraces {
 
 /// Runs the traces of a moment; their failures are logged.
 pub fn run_traces(interp: &Interp, context: &Context, moment: InterpMoment) {
-    let Some(server) = &context.server else { return };
-    let Some(traces) = server.extensions.find::<InterpTraces>() else { return };
+    let Some(server) = &context.server else {
+        return;
+    };
+    let Some(traces) = server.extensions.find::<InterpTraces>() else {
+        return;
+    };
     for script in traces.of(moment) {
         if let Err(e) = interp.eval_global(&script) {
-            super::report(interp, &format!("ns_ictl trace {}", format!("{moment:?}").to_lowercase()), e);
+            super::report(
+                interp,
+                &format!("ns_ictl trace {}", format!("{moment:?}").to_lowercase()),
+                e,
+            );
         }
     }
 }
