@@ -16,6 +16,13 @@ const NOT_ASKED: &[&str] = &["exit", "ns_shutdown", "ns_kill"];
 /// Seconds after which a program that does not answer is ended.
 const LIMIT: &str = "120";
 
+/// Modules bring commands of their own.
+const MODULES: &str = "ns_section ns/parameters {ns_param home [pwd]; ns_param logdir [pwd]}
+ns_section ns/servers {ns_param s s}
+ns_section ns/server/s/modules {ns_param nsdb nsdb; ns_param nslog nslog}
+ns_section ns/server/s/module/nslog {ns_param file /dev/null; ns_param rolllog false}
+";
+
 struct Row {
     name: String,
     usage: String,
@@ -135,7 +142,9 @@ fn script(rows: &[Row]) -> String {
          \tcatch {{*}[lrange $words 0 end-1] -no-such-word-} message\n\
          \tregexp \"(^|\\[^a-zA-Z0-9_])[lindex $words end]($|\\[^a-zA-Z0-9_])\" $message\n\
          }\n\
-         set many [lrepeat 60 x]\n",
+         set many [lrepeat 60 x]\n\
+         set usages {}\n\
+         if {[llength [info commands ::navis::usages]]} {set usages [::navis::usages]}\n",
     );
     for (at, row) in rows.iter().enumerate() {
         let extra = match row.probe {
@@ -152,7 +161,7 @@ fn script(rows: &[Row]) -> String {
         };
         let _ = writeln!(
             script,
-            "set message {{}}; set exists [exists {{{0}}}]; if {{$exists}} {{catch {{{0}{extra}}} message}}; answer {at} {{{0}}} $exists $message",
+            "set message {{}}; set exists [exists {{{0}}}]; if {{[dict exists $usages {{{0}}}]}} {{set message \"wrong # args: should be \\\"[dict get $usages {{{0}}}]\\\"\"}} elseif {{$exists}} {{catch {{{0}{extra}}} message}}; answer {at} {{{0}}} $exists $message",
             row.name
         );
     }
@@ -167,6 +176,8 @@ fn ask(nsd: &Path, script: &str) -> Result<HashMap<usize, (bool, String)>, Strin
     let readable = |path: &Path, mode| {
         fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode))
     };
+    let configuration = folder.path().join("nsd.tcl");
+    fs::write(&configuration, MODULES).map_err(|e| e.to_string())?;
     readable(folder.path(), 0o755)
         .and_then(|()| readable(&file, 0o644))
         .map_err(|e| e.to_string())?;
@@ -175,6 +186,8 @@ fn ask(nsd: &Path, script: &str) -> Result<HashMap<usize, (bool, String)>, Strin
         .args(["--kill-after=5", LIMIT])
         .arg(nsd)
         .arg("-c")
+        .arg("-t")
+        .arg(&configuration)
         .current_dir(folder.path());
     if fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0) {
         command.args(["-u", "nobody"]);

@@ -7,8 +7,13 @@ use ::server::module::ModuleTables;
 use ::server::script::Context;
 use tcl::{Interp, Obj};
 
-/// Adds `::navis::manual` to an interpreter: a list of page names and Markdown texts.
+/// Adds `::navis::manual` (page names and Markdown texts) and `::navis::usages` (names and usage lines) to an interpreter.
 pub fn install(interp: &Interp, context: &Rc<Context>) {
+    let weak = Rc::downgrade(context);
+    interp.register("::navis::usages", move |_, _| {
+        let usages = weak.upgrade().map(|c| synopsis::manual::all_usages(&tables(&c))).unwrap_or_default();
+        Ok(Obj::list(usages.into_iter().flat_map(|(name, line)| [Obj::from(name), Obj::from(line)])))
+    });
     let context = Rc::downgrade(context);
     interp.register("::navis::manual", move |_, _| {
         let pages = context.upgrade().map(|c| pages(&c)).unwrap_or_default();
@@ -16,13 +21,18 @@ pub fn install(interp: &Interp, context: &Rc<Context>) {
     });
 }
 
-fn pages(context: &Context) -> Vec<(String, String)> {
-    let process = &context.process;
-    let mut tables = process.scripting.tables.clone();
+/// The tables of an interpreter: ours and those of its server's modules.
+fn tables(context: &Context) -> Vec<&'static [synopsis::Command]> {
+    let mut tables = context.process.scripting.tables.clone();
     if let Some(server) = &context.server {
         tables.extend(server.extensions.get::<ModuleTables>().0.read().iter());
     }
-    let mut pages: Vec<(String, String)> = synopsis::manual::pages(&tables)
+    tables
+}
+
+fn pages(context: &Context) -> Vec<(String, String)> {
+    let process = &context.process;
+    let mut pages: Vec<(String, String)> = synopsis::manual::pages(&tables(context))
         .into_iter()
         .map(|(name, text)| (name.trim_start_matches(':').replace("::", "-"), text))
         .collect();
