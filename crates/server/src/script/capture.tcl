@@ -16,7 +16,7 @@ proc ::navis::is_core {ns} {
 
 # A namespace whose content somebody else describes.
 proc ::navis::is_foreign {ns nsf} {
-    if {$ns in {::navis ::zipfs}} {return 1}
+    if {$ns in {::zipfs}} {return 1}
     if {[string match ::oo::Obj\[0-9\]* $ns]} {return 1}
     if {$nsf && ($ns in {::nsf ::nx ::xotcl ::xotcl2} || [::nsf::object::exists $ns])} {return 1}
     return 0
