@@ -129,6 +129,10 @@ params! {
         compresslevel: Int<1, 9> = "4",
         /// Bodies below this size are not compressed.
         compressminsize: Size = "512",
+        /// Compress with zstd for clients that name it (Navis).
+        compresszstd: bool = "true",
+        /// Compress with brotli for clients that name it (Navis).
+        compressbrotli: bool = "false",
         /// Kept for existing configurations.
         compresspreinit: bool = "false",
         /// Notices shorter than this are padded.
@@ -255,6 +259,8 @@ params! {
         gzip_cmd as "gzip_cmd": Option<String>,
         /// Send `FILE.br` where the client takes it.
         brotli_static as "brotli_static": bool = "false",
+        /// Send `FILE.zst` where the client takes it (Navis).
+        zstd_static as "zstd_static": bool = "false",
         /// Make `FILE.br` anew when it is stale.
         brotli_refresh as "brotli_refresh": bool = "false",
         /// Command that makes `FILE.br`.

@@ -241,6 +241,7 @@ fn fastpath(
     config.hide_dot_files = own.hidedotfiles;
     config.gzip_static = global.gzip_static;
     config.brotli_static = global.brotli_static;
+    config.zstd_static = global.zstd_static;
     config.check_modified_since = settings.checkmodifiedsince;
     config.etag = own.etag;
     let cache = global.cache.then(|| {

@@ -10,6 +10,9 @@ use tcl::{Interp, Obj};
 mod blocks;
 mod command;
 mod engine;
+#[cfg(test)]
+mod hostile;
+mod nesting;
 mod output;
 mod pages;
 mod parser;

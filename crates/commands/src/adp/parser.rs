@@ -1,9 +1,12 @@
 //! The text of a page cut into blocks: text that goes out as it is, and scripts.
 //!
-//! A page is scanned once and without recursion. Text blocks are ranges of the page, so nothing is copied.
+//! A page is scanned once and without recursion. Text blocks are ranges of the page, so nothing is copied. Whatever the
+//! page is, the time is in proportion to its length: what was looked for in vain is not looked for again.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use super::nesting::Nesting;
 use super::tags::{Tag, TagKind};
 
 /// A piece of a page, in the order of the page.
@@ -27,6 +30,13 @@ pub struct Script {
 /// What the parser asks about tags: the registered tag of a name in lower case.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<Tag>;
 
+/// Names of tags end within so many bytes; `<` without a name behind it is cheap then.
+const MAX_NAME: usize = 256;
+
+/// Bytes that may go out twice as the reference does it, besides those of the page. Without a limit a page of
+/// unclosed tags would become a page of the square of its length.
+const TWICE: usize = 1 << 20;
+
 /// Cuts a page into blocks. `safe` drops all scripts. `lookup` is `None` where no tags are registered.
 pub fn parse(text: &str, safe: bool, lookup: Option<Lookup<'_>>) -> Vec<Block> {
     let mut parser = Parser {
@@ -36,11 +46,17 @@ pub fn parse(text: &str, safe: bool, lookup: Option<Lookup<'_>>) -> Vec<Block> {
         start: 0,
         counted: 0,
         line: 1,
+        doomed: HashSet::new(),
+        scripts: None,
+        bodies: HashMap::new(),
+        no_script_end: false,
+        told: false,
+        twice: TWICE + text.len(),
     };
     let mut at = 0;
     while let Some(open) = find(text, "<", at) {
         at = if text[open..].starts_with("<%") {
-            match script_end(text, open + 2) {
+            match parser.script_end(open + 2) {
                 Some(end) => {
                     parser.inline_script(open, end);
                     end + 2
@@ -121,9 +137,21 @@ struct Parser<'a> {
     /// Lines are counted up to here.
     counted: usize,
     line: u32,
+    /// Where attributes were read of tags that have no end.
+    doomed: HashSet<usize>,
+    /// How scripts lie within each other, once that matters.
+    scripts: Option<Nesting>,
+    /// The same for tags that have an end, by their name in lower case.
+    bodies: HashMap<String, Nesting>,
+    /// No script tag has an end from here on.
+    no_script_end: bool,
+    /// A script in an unknown language was reported.
+    told: bool,
+    /// What is left of [`TWICE`].
+    twice: usize,
 }
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
     fn text_until(&mut self, end: usize) {
         if self.start < end {
             self.blocks.push(Block::Text(self.start..end));
@@ -171,20 +199,23 @@ impl Parser<'_> {
         else {
             return next;
         };
-        let Some((attributes, inside)) = attributes(text, next + name.len()) else {
+        let Some((attributes, inside)) = attributes(text, next + name.len(), &mut self.doomed) else {
             return next;
         };
         let Some(end_name) = &tag.end else {
             self.text_until(open);
             self.script(open, tag_script(name, &tag, &attributes, None), false);
             // A script inside an attribute counts twice, as value and as itself: so the reference does it.
-            self.start = text[open..inside].find("<%").map_or(inside, |at| open + at);
+            let again = text[open..inside].find("<%").map_or(inside, |at| open + at);
+            self.start = if self.may_repeat(inside - again) { again } else { inside };
             return self.start;
         };
-        let Some((body, after)) = body(text, inside, name, end_name) else {
+        let Some((body, after)) = self.body(inside, name, end_name) else {
             // An unclosed tag is text. What is before it has gone out already and goes out again with the rest: so the
             // reference does it.
-            self.text_until(open);
+            if self.may_repeat(open - self.start) {
+                self.text_until(open);
+            }
             return inside;
         };
         self.text_until(open);
@@ -193,9 +224,59 @@ impl Parser<'_> {
         after
     }
 
-    fn script_tag(&mut self, open: usize) -> Option<usize> {
+    fn may_repeat(&mut self, bytes: usize) -> bool {
+        let left = self.twice.checked_sub(bytes);
+        self.twice = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    /// The end of a script that begins at `from`: scripts may contain scripts. When they do not match, the next `%>`
+    /// ends it.
+    fn script_end(&mut self, from: usize) -> Option<usize> {
+        let first = find(self.text, "%>", from)?;
+        if let Some(scripts) = &self.scripts {
+            return Some(scripts.close(from).unwrap_or(first));
+        }
+        let (mut end, mut at) = (first, from);
+        while let Some(inner) = find(self.text, "<%", at).filter(|i| *i < end) {
+            match find(self.text, "%>", end + 2) {
+                Some(next) => end = next,
+                None => {
+                    let opens = self.text.match_indices("<%").map(|(at, _)| (at, true));
+                    let closes = self.text.match_indices("%>").map(|(at, _)| (at, false));
+                    self.scripts = Some(Nesting::new(opens.chain(closes)));
+                    return Some(first);
+                }
+            }
+            at = inner + 2;
+        }
+        Some(end)
+    }
+
+    /// The text between a tag and its end tag, and where it goes on behind that. Tags of the same name may be inside.
+    fn body(&mut self, inside: usize, name: &str, end_name: &str) -> Option<(&'a str, usize)> {
         let text = self.text;
-        let (attributes, inside) = attributes(text, open + 1 + "script".len())?;
+        let key = name.to_ascii_lowercase();
+        let close = match self.bodies.get(&key) {
+            Some(nesting) => nesting.close(inside),
+            None => {
+                let found = body_end(text, inside, name, end_name);
+                if found.is_none() {
+                    self.bodies.insert(key, Nesting::new(tags(text, 0, name, end_name)));
+                }
+                found
+            }
+        }?;
+        let after = find(text, ">", close)? + 1;
+        Some((&text[inside..close], after))
+    }
+
+    fn script_tag(&mut self, open: usize) -> Option<usize> {
+        if self.no_script_end {
+            return None;
+        }
+        let text = self.text;
+        let (attributes, inside) = attributes(text, open + 1 + "script".len(), &mut self.doomed)?;
         let value = |name: &str| {
             attributes
                 .iter()
@@ -207,13 +288,18 @@ impl Parser<'_> {
         }
         let language = value("language").unwrap_or_else(|| "tcl".to_owned());
         if language != "tcl" {
-            shared::warning!(
-                "adp: script language \"{language}\" is not known, the script is left as it is"
-            );
+            if !std::mem::replace(&mut self.told, true) {
+                shared::warning!(
+                    "adp: script language \"{language}\" is not known, the script is left as it is"
+                );
+            }
             return None;
         }
-        let end = find_ignoring_case(text, "</script", inside)?;
-        let after = find(text, ">", end)? + 1;
+        let end = find_ignoring_case(text, "</script", inside);
+        let Some((end, after)) = end.and_then(|end| Some((end, find(text, ">", end)? + 1))) else {
+            self.no_script_end = true;
+            return None;
+        };
         self.text_until(open);
         self.start = after;
         if !self.safe {
@@ -255,42 +341,53 @@ fn tag_script(name: &str, tag: &Tag, attributes: &[(&str, &str)], body: Option<&
     }
 }
 
-/// The end of a script that begins at `from`: scripts may contain scripts. When they do not match, the next `%>` ends it.
-fn script_end(text: &str, from: usize) -> Option<usize> {
-    let first = find(text, "%>", from)?;
-    let (mut end, mut at) = (first, from);
-    while let Some(inner) = find(text, "<%", at).filter(|i| *i < end) {
-        match find(text, "%>", end + 2) {
-            Some(next) => end = next,
-            None => return Some(first),
+/// Where the end tag of a tag begins whose content begins at `inside`.
+fn body_end(text: &str, inside: usize, name: &str, end_name: &str) -> Option<usize> {
+    let mut depth = 1_usize;
+    for (at, opens) in tags(text, inside, name, end_name) {
+        depth = if opens { depth + 1 } else { depth - 1 };
+        if depth == 0 {
+            return Some(at);
         }
-        at = inner + 2;
-    }
-    Some(end)
-}
-
-/// The text between a tag and its end tag, and where it goes on behind that. Tags of the same name may be inside.
-fn body<'a>(text: &'a str, inside: usize, name: &str, end_name: &str) -> Option<(&'a str, usize)> {
-    let mut depth = 1;
-    let mut at = inside;
-    while let Some(open) = find(text, "<", at) {
-        let found = name_at(text, open + 1);
-        if found.eq_ignore_ascii_case(end_name) {
-            depth -= 1;
-            if depth == 0 {
-                let after = find(text, ">", open)? + 1;
-                return Some((&text[inside..open], after));
-            }
-        } else if found.eq_ignore_ascii_case(name) {
-            depth += 1;
-        }
-        at = open + 1;
     }
     None
 }
 
+/// Where tags of a name begin (true) and end (false).
+fn tags<'a>(text: &'a str, from: usize, name: &'a str, end_name: &'a str) -> impl Iterator<Item = (usize, bool)> + 'a {
+    text[from..].match_indices('<').filter_map(move |(at, _)| {
+        let at = from + at;
+        let found = name_at(text, at + 1);
+        if found.eq_ignore_ascii_case(end_name) {
+            Some((at, false))
+        } else {
+            found.eq_ignore_ascii_case(name).then_some((at, true))
+        }
+    })
+}
+
 /// Names and values up to the end of a tag, and where that is. A name without value is its own value.
-fn attributes(text: &str, from: usize) -> Option<(Vec<(&str, &str)>, usize)> {
+///
+/// `doomed`: where this came by without finding the end; who comes by there again will not find it either.
+fn attributes<'a>(
+    text: &'a str,
+    from: usize,
+    doomed: &mut HashSet<usize>,
+) -> Option<(Vec<(&'a str, &'a str)>, usize)> {
+    let mut seen = Vec::new();
+    let found = attributes_until(text, from, doomed, &mut seen);
+    if found.is_none() {
+        doomed.extend(seen);
+    }
+    found
+}
+
+fn attributes_until<'a>(
+    text: &'a str,
+    from: usize,
+    doomed: &HashSet<usize>,
+    seen: &mut Vec<usize>,
+) -> Option<(Vec<(&'a str, &'a str)>, usize)> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
     let mut at = from;
@@ -299,6 +396,10 @@ fn attributes(text: &str, from: usize) -> Option<(Vec<(&str, &str)>, usize)> {
         if *bytes.get(at)? == b'>' {
             return Some((found, at + 1));
         }
+        if doomed.contains(&at) {
+            return None;
+        }
+        seen.push(at);
         let (name, after) = word(text, at, true)?;
         let equals = skip_blanks(bytes, after);
         if bytes.get(equals) == Some(&b'=') {
@@ -337,10 +438,12 @@ fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
 
 fn name_at(text: &str, at: usize) -> &str {
     let rest = &text[at..];
-    let end = rest
-        .bytes()
-        .position(|b| b.is_ascii_whitespace() || b == b'>')
-        .unwrap_or(rest.len());
+    let mut bytes = rest.bytes().take(MAX_NAME);
+    let end = match bytes.position(|b| b.is_ascii_whitespace() || b == b'>') {
+        Some(end) => end,
+        None if rest.len() <= MAX_NAME => rest.len(),
+        None => 0,
+    };
     &rest[..end]
 }
 

@@ -269,7 +269,11 @@ impl Host {
             found.is_ok_and(|mut all| all.any(|a| bits(a.ip()) == bits(address)))
         };
         match self {
-            Host::Network(base, mask) => bits(address) & mask == *base,
+            // IPv4 lies within ::/64, but who writes ::1/64 does not mean it; who writes ::/0 does.
+            Host::Network(base, mask) => {
+                let is_wide = *mask != 0 && mask.leading_ones() < 96;
+                bits(address) & mask == *base && !(is_wide && address.to_canonical().is_ipv4())
+            }
             // Whoever owns an address may give it any name; the name must lead back to it.
             Host::Name(name) if name.starts_with('.') => dns_lookup::lookup_addr(&address)
                 .is_ok_and(|found| found.to_ascii_lowercase().ends_with(name.as_str()) && has(&found)),
@@ -394,6 +398,8 @@ mod tests {
             ("0.0.0.0/0", "0.0.0.0/0", "::1", false),
             ("127.0.0.1", "127.0.0.1/32", "::ffff:127.0.0.1", true),
             ("::/0", "::/0", "9.9.9.9", true),
+            ("::1/64", "::/64", "9.9.9.9", false),
+            ("::1/64", "::/64", "::2", true),
         ] {
             let host = Host::parse(text).unwrap();
             assert_eq!((host.to_string().as_str(), host.is(peer)), (shown, expected), "{text} {peer}");

@@ -45,6 +45,8 @@ pub struct FastpathConfig {
     pub gzip_static: bool,
     /// The same for `FILE.br`; of equally wanted ones it goes first.
     pub brotli_static: bool,
+    /// The same for `FILE.zst` (a parameter of our own).
+    pub zstd_static: bool,
     /// Answer `If-Modified-Since` (`checkmodifiedsince` of the server).
     pub check_modified_since: bool,
     /// Send entity tags (a parameter of our own).
@@ -77,6 +79,7 @@ impl FastpathConfig {
             hide_dot_files: true,
             gzip_static: false,
             brotli_static: false,
+            zstd_static: false,
             check_modified_since: true,
             etag: false,
             mime_types,
@@ -360,12 +363,13 @@ impl Fastpath {
         let mut best = 0;
         for (enabled, coding, suffix) in [
             (self.config.brotli_static, "br", ".br"),
+            (self.config.zstd_static, "zstd", ".zst"),
             (self.config.gzip_static, "gzip", ".gz"),
         ] {
             let quality = crate::compress::quality(accept(), coding);
-            // A .br is looked for only where it is wanted: few clients take brotli but not gzip, and the reference sends
-            // no Vary then. The price: a cache may keep the plain file for a client that could have had less bytes.
-            if !enabled || (quality == 0 && coding == "br") {
+            // A .br or .zst is looked for only where it is wanted: few clients take it but not gzip, and the reference
+            // sends no Vary then. The price: a cache may keep the plain file for a client that could have had less bytes.
+            if !enabled || (quality == 0 && coding != "gzip") {
                 continue;
             }
             let mut name = file.as_os_str().to_owned();

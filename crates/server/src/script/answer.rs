@@ -7,7 +7,7 @@ use http::ResponseHead;
 use net::{Content, Response, Streaming};
 
 use super::conn::{Conn, Progress};
-use crate::compress::{self, CompressConfig, Decision, GzipStream};
+use crate::compress::{self, CompressConfig, Decision, PackStream};
 use crate::vserver::Stats;
 
 /// Most bytes of a head that a script writes itself before they are taken for a body.
@@ -137,7 +137,7 @@ impl Conn {
                 data = &data[..left];
             }
         }
-        let zipped = self.gzip.borrow_mut().as_mut().map(|z| z.write(data));
+        let zipped = self.packing.borrow_mut().as_mut().map(|z| z.write(data));
         let data = zipped.as_deref().unwrap_or(data);
         let mut stream = self.stream.borrow_mut();
         let Some(stream) = stream.as_mut() else {
@@ -164,7 +164,7 @@ impl Conn {
             return Ok(());
         }
         self.progress.set(Progress::Done);
-        let tail = self.gzip.borrow_mut().take().map(GzipStream::finish);
+        let tail = self.packing.borrow_mut().take().map(PackStream::finish);
         let Some(mut stream) = self.stream.borrow_mut().take() else {
             return Ok(());
         };
@@ -252,8 +252,11 @@ impl Conn {
             return Err(AnswerError::AlreadyAnswered);
         };
         let length = self.promised_length.get();
-        if compressible && length.is_none() && self.compression(None) == Decision::Gzip {
-            *self.gzip.borrow_mut() = Some(GzipStream::new(self.compress_level()));
+        if compressible
+            && length.is_none()
+            && let Decision::Packed(coding) = self.compression(None)
+        {
+            *self.packing.borrow_mut() = Some(PackStream::new(coding, self.compress_level()));
         }
         let streaming = Streaming {
             length,
@@ -287,10 +290,9 @@ impl Conn {
     }
 
     fn compressed(&self, bytes: Bytes) -> Bytes {
-        if self.compression(Some(bytes.len() as u64)) == Decision::Gzip {
-            Bytes::from(compress::gzip(&bytes, self.compress_level()))
-        } else {
-            bytes
+        match self.compression(Some(bytes.len() as u64)) {
+            Decision::Packed(coding) => Bytes::from(compress::pack(coding, &bytes, self.compress_level())),
+            _ => bytes,
         }
     }
 
@@ -306,12 +308,15 @@ impl Conn {
             enabled: level > 0,
             level,
             min_size,
+            brotli: self.server.settings.compressbrotli,
+            zstd: self.server.settings.compresszstd,
         };
         let headers = self.headers.borrow();
         let mut output = self.output.borrow_mut();
+        let accept: Vec<&str> = http::head::values(&headers, "accept-encoding").collect();
         let decision = compress::decide(
             &config,
-            http::head::values(&headers, "accept-encoding"),
+            accept.iter().copied(),
             output.iget("content-type").unwrap_or_default(),
             size,
             output.iget("content-encoding").is_some(),
@@ -322,8 +327,8 @@ impl Conn {
         {
             output.put("vary", "accept-encoding");
         }
-        if decision == Decision::Gzip {
-            output.put("content-encoding", "gzip");
+        if let Decision::Packed(coding) = decision {
+            output.put("content-encoding", coding.name());
         }
         decision
     }

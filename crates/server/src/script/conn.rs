@@ -74,7 +74,7 @@ pub struct Conn {
     /// What a script has written of a response head of its own.
     pub(super) own_head: RefCell<Vec<u8>>,
     /// The compression of a streamed body.
-    pub gzip: RefCell<Option<crate::compress::GzipStream>>,
+    pub packing: RefCell<Option<crate::compress::PackStream>>,
     /// Body bytes given to the network so far.
     pub sent: Cell<u64>,
     /// `None`: decided by the protocol.
@@ -129,7 +129,7 @@ impl Conn {
             stream: RefCell::default(),
             promised_length: Cell::new(None),
             own_head: RefCell::default(),
-            gzip: RefCell::default(),
+            packing: RefCell::default(),
             sent: Cell::new(0),
             keep_alive: Cell::new(None),
             compress: Cell::new(-1),
