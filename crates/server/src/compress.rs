@@ -23,7 +23,13 @@ pub struct CompressConfig {
 
 impl Default for CompressConfig {
     fn default() -> CompressConfig {
-        CompressConfig { enabled: false, level: 4, min_size: 512, brotli: false, zstd: true }
+        CompressConfig {
+            enabled: false,
+            level: 4,
+            min_size: 512,
+            brotli: false,
+            zstd: true,
+        }
     }
 }
 
@@ -65,7 +71,11 @@ pub fn decide<'a>(
         return Decision::Never;
     }
     let mut best = (0, Decision::Identity);
-    for (enabled, coding) in [(config.zstd, Coding::Zstd), (config.brotli, Coding::Brotli), (true, Coding::Gzip)] {
+    for (enabled, coding) in [
+        (config.zstd, Coding::Zstd),
+        (config.brotli, Coding::Brotli),
+        (true, Coding::Gzip),
+    ] {
         if !enabled {
             continue;
         }
@@ -105,7 +115,10 @@ fn named_quality<'a>(accept_encoding: impl IntoIterator<Item = &'a str>, coding:
 }
 
 /// What is said about a coding, and about `*`.
-fn weights<'a>(accept_encoding: impl IntoIterator<Item = &'a str>, coding: &str) -> (Option<u16>, Option<u16>) {
+fn weights<'a>(
+    accept_encoding: impl IntoIterator<Item = &'a str>,
+    coding: &str,
+) -> (Option<u16>, Option<u16>) {
     let (mut named, mut star) = (None, None);
     for element in accept_encoding
         .into_iter()
@@ -227,10 +240,13 @@ impl PackStream {
             Coding::Brotli => {
                 // A window larger than the body is memory for nothing.
                 let window = size.map_or(BROTLI_WINDOW, |s| s.max(1).ilog2().clamp(10, 21) + 1);
-                Encoder::Brotli(Box::new(brotli::CompressorWriter::new(room, 4096, level, window)))
+                Encoder::Brotli(Box::new(brotli::CompressorWriter::new(
+                    room, 4096, level, window,
+                )))
             }
             Coding::Zstd => Encoder::Zstd(
-                zstd::stream::write::Encoder::new(room, level.cast_signed()).expect("it fails without memory only"),
+                zstd::stream::write::Encoder::new(room, level.cast_signed())
+                    .expect("it fails without memory only"),
             ),
         })
     }
@@ -328,13 +344,23 @@ mod tests {
             (&["gzip;q=0, *"], text, 900, Decision::Identity),
             (&["deflate"], text, 900, Decision::Identity),
             (&["br"], text, 900, Decision::Identity),
-            (&["br, gzip, deflate"], text, 900, Decision::Packed(Coding::Gzip)),
+            (
+                &["br, gzip, deflate"],
+                text,
+                900,
+                Decision::Packed(Coding::Gzip),
+            ),
             (&["identity"], text, 900, Decision::Identity),
             // What the reference gets wrong: case, several lines, packed images.
             (&["GZIP"], text, 900, Decision::Packed(Coding::Gzip)),
             (&["br", "gzip"], text, 900, Decision::Packed(Coding::Gzip)),
             (&["gzip"], "image/png", 900, Decision::Never),
-            (&["gzip"], "image/svg+xml", 900, Decision::Packed(Coding::Gzip)),
+            (
+                &["gzip"],
+                "image/svg+xml",
+                900,
+                Decision::Packed(Coding::Gzip),
+            ),
             (
                 &["gzip"],
                 "application/json; charset=utf-8",
@@ -347,7 +373,10 @@ mod tests {
             let decision = decide(&config, accept.iter().copied(), kind, Some(size), false);
             assert_eq!(decision, expected, "{accept:?} {kind} {size}");
         }
-        assert_eq!(decide(&config, ["gzip"], text, None, false), Decision::Packed(Coding::Gzip));
+        assert_eq!(
+            decide(&config, ["gzip"], text, None, false),
+            Decision::Packed(Coding::Gzip)
+        );
         assert_eq!(decide(&config, ["gzip"], text, None, true), Decision::Never);
         assert_eq!(
             decide(&CompressConfig::default(), ["gzip"], text, None, false),
@@ -388,9 +417,18 @@ mod tests {
     /// Ours: the reference knows gzip only.
     #[test]
     fn other_codings() {
-        let zstd = CompressConfig { enabled: true, ..CompressConfig::default() };
-        let all = CompressConfig { brotli: true, ..zstd };
-        let none = CompressConfig { zstd: false, ..zstd };
+        let zstd = CompressConfig {
+            enabled: true,
+            ..CompressConfig::default()
+        };
+        let all = CompressConfig {
+            brotli: true,
+            ..zstd
+        };
+        let none = CompressConfig {
+            zstd: false,
+            ..zstd
+        };
         use Coding::{Brotli, Gzip, Zstd};
         for (config, accept, expected) in [
             (zstd, "gzip, deflate, br, zstd", Some(Zstd)),
@@ -406,7 +444,11 @@ mod tests {
             (none, "zstd", None),
         ] {
             let decision = decide(&config, [accept], "text/html", None, false);
-            assert_eq!(decision, expected.map_or(Decision::Identity, Decision::Packed), "{config:?} {accept}");
+            assert_eq!(
+                decision,
+                expected.map_or(Decision::Identity, Decision::Packed),
+                "{config:?} {accept}"
+            );
         }
     }
 
@@ -415,8 +457,13 @@ mod tests {
         match coding {
             Coding::Identity => plain.copy_from_slice(&packed[..length]),
             Coding::Gzip => GzDecoder::new(packed).read_exact(&mut plain).unwrap(),
-            Coding::Brotli => brotli::Decompressor::new(packed, 4096).read_exact(&mut plain).unwrap(),
-            Coding::Zstd => zstd::stream::read::Decoder::new(packed).unwrap().read_exact(&mut plain).unwrap(),
+            Coding::Brotli => brotli::Decompressor::new(packed, 4096)
+                .read_exact(&mut plain)
+                .unwrap(),
+            Coding::Zstd => zstd::stream::read::Decoder::new(packed)
+                .unwrap()
+                .read_exact(&mut plain)
+                .unwrap(),
         }
         plain
     }
@@ -436,7 +483,11 @@ mod tests {
             assert_eq!(unpack_as(coding, &sent, plain.len()), plain);
             for level in [0, 1, 9, 99] {
                 let packed = pack(coding, &plain, level);
-                assert!(coding == Coding::Identity || packed.len() < 1000, "{coding:?} {level} {}", packed.len());
+                assert!(
+                    coding == Coding::Identity || packed.len() < 1000,
+                    "{coding:?} {level} {}",
+                    packed.len()
+                );
                 assert_eq!(unpack_as(coding, &packed, plain.len()), plain);
             }
         }

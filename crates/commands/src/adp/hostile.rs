@@ -11,7 +11,11 @@ fn lookup(name: &str) -> Option<Tag> {
         "b" => Some("/b".to_owned()),
         _ => return None,
     };
-    Some(Tag { kind: TagKind::Proc, end, script: "p".into() })
+    Some(Tag {
+        kind: TagKind::Proc,
+        end,
+        script: "p".into(),
+    })
 }
 
 /// Time of this thread, so that a busy machine does not matter.
@@ -35,11 +39,18 @@ fn is_linear(piece: &str, tail: &str) {
     let time = |page: &str| {
         spent(|| {
             let blocks = parse(page, false, Some(&lookup));
-            assert!(blocks.iter().all(|b| matches!(b, Block::Script(_)) || !range(b).is_empty()));
+            assert!(
+                blocks
+                    .iter()
+                    .all(|b| matches!(b, Block::Script(_)) || !range(b).is_empty())
+            );
         })
     };
     let (small, large) = (time(&page(16 << 10)), time(&page(64 << 10)));
-    assert!(large < 8.0 * small + 0.01, "{piece:?} {tail:?}: {small} s, four times as much: {large} s");
+    assert!(
+        large < 8.0 * small + 0.01,
+        "{piece:?} {tail:?}: {small} s, four times as much: {large} s"
+    );
     if !cfg!(debug_assertions) {
         let ten = time(&page(10_000_000));
         assert!(ten < 1.0, "{piece:?} {tail:?}: {ten} s for 10 MB");

@@ -37,7 +37,11 @@ impl Nesting {
     /// The end of what has begun right before `from`: where the curve is lower than there for the first time.
     pub fn close(&self, from: usize) -> Option<usize> {
         let first = self.places.partition_point(|place| *place < from);
-        let height = if first == 0 { 0 } else { self.heights[first - 1] };
+        let height = if first == 0 {
+            0
+        } else {
+            self.heights[first - 1]
+        };
         let ends = self.ends.get(&(height - 1))?;
         let at = ends.partition_point(|index| (*index as usize) < first);
         ends.get(at).map(|index| self.places[*index as usize])
@@ -51,9 +55,20 @@ mod tests {
     #[test]
     fn ends_belong_to_beginnings() {
         let text = "(a(b)(c)d)e)((f)";
-        let events = text.char_indices().filter(|(_, c)| "()".contains(*c)).map(|(at, c)| (at, c == '('));
+        let events = text
+            .char_indices()
+            .filter(|(_, c)| "()".contains(*c))
+            .map(|(at, c)| (at, c == '('));
         let nesting = Nesting::new(events);
-        for (from, end) in [(1, Some(9)), (3, Some(4)), (6, Some(7)), (10, Some(11)), (13, None), (14, Some(15)), (16, None)] {
+        for (from, end) in [
+            (1, Some(9)),
+            (3, Some(4)),
+            (6, Some(7)),
+            (10, Some(11)),
+            (13, None),
+            (14, Some(15)),
+            (16, None),
+        ] {
             assert_eq!(nesting.close(from), end, "{from}");
         }
     }

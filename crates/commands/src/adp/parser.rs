@@ -199,7 +199,8 @@ impl<'a> Parser<'a> {
         else {
             return next;
         };
-        let Some((attributes, inside)) = attributes(text, next + name.len(), &mut self.doomed) else {
+        let Some((attributes, inside)) = attributes(text, next + name.len(), &mut self.doomed)
+        else {
             return next;
         };
         let Some(end_name) = &tag.end else {
@@ -207,7 +208,11 @@ impl<'a> Parser<'a> {
             self.script(open, tag_script(name, &tag, &attributes, None), false);
             // A script inside an attribute counts twice, as value and as itself: so the reference does it.
             let again = text[open..inside].find("<%").map_or(inside, |at| open + at);
-            self.start = if self.may_repeat(inside - again) { again } else { inside };
+            self.start = if self.may_repeat(inside - again) {
+                again
+            } else {
+                inside
+            };
             return self.start;
         };
         let Some((body, after)) = self.body(inside, name, end_name) else {
@@ -262,7 +267,8 @@ impl<'a> Parser<'a> {
             None => {
                 let found = body_end(text, inside, name, end_name);
                 if found.is_none() {
-                    self.bodies.insert(key, Nesting::new(tags(text, 0, name, end_name)));
+                    self.bodies
+                        .insert(key, Nesting::new(tags(text, 0, name, end_name)));
                 }
                 found
             }
@@ -354,7 +360,12 @@ fn body_end(text: &str, inside: usize, name: &str, end_name: &str) -> Option<usi
 }
 
 /// Where tags of a name begin (true) and end (false).
-fn tags<'a>(text: &'a str, from: usize, name: &'a str, end_name: &'a str) -> impl Iterator<Item = (usize, bool)> + 'a {
+fn tags<'a>(
+    text: &'a str,
+    from: usize,
+    name: &'a str,
+    end_name: &'a str,
+) -> impl Iterator<Item = (usize, bool)> + 'a {
     text[from..].match_indices('<').filter_map(move |(at, _)| {
         let at = from + at;
         let found = name_at(text, at + 1);

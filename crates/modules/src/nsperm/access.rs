@@ -41,13 +41,21 @@ pub fn refresh(permissions: &Permissions, interp: &Interp, url: &str) -> Outcome
     let now = stamp(&permissions.passwd);
     if permissions.seen.lock().passwd != now {
         let mut store = permissions.store.write();
-        files::each_line(&permissions.passwd, |line| files::add_user(&mut store, line));
+        files::each_line(&permissions.passwd, |line| {
+            files::add_user(&mut store, line)
+        });
         permissions.seen.lock().passwd = now;
     }
     let mut directory = String::new();
     for segment in url.split('/').skip(1) {
-        let here = if directory.is_empty() { "/" } else { directory.as_str() };
-        let Some(path) = file_of(interp, here)? else { return Ok(()) };
+        let here = if directory.is_empty() {
+            "/"
+        } else {
+            directory.as_str()
+        };
+        let Some(path) = file_of(interp, here)? else {
+            return Ok(());
+        };
         // What lies below a plain file or nothing has no rules.
         if !path.is_dir() {
             return Ok(());
@@ -75,7 +83,11 @@ fn consider(permissions: &Permissions, url: &str, directory: &Path) {
     files::each_line(&file, |line| {
         files::add_access(&mut store, &place, line).inspect_err(|_| {
             // A line that cannot be read was to keep somebody out: nobody but the administrator comes in.
-            store.permit(super::store::Action::AllowUser, place.clone(), [super::store::ADMIN.to_owned()]);
+            store.permit(
+                super::store::Action::AllowUser,
+                place.clone(),
+                [super::store::ADMIN.to_owned()],
+            );
         })
     });
     let mut seen = permissions.seen.lock();
@@ -88,7 +100,12 @@ fn consider(permissions: &Permissions, url: &str, directory: &Path) {
 /// Whether a file has changed since this was asked the last time.
 pub fn has_changed(permissions: &Permissions, file: &Path) -> bool {
     let Some(now) = stamp(file) else { return false };
-    permissions.seen.lock().loaded.insert(file.to_owned(), now.clone()) != Some(now)
+    permissions
+        .seen
+        .lock()
+        .loaded
+        .insert(file.to_owned(), now.clone())
+        != Some(now)
 }
 
 fn file_of(interp: &Interp, url: &str) -> Outcome<Option<PathBuf>> {

@@ -134,7 +134,11 @@ fn add_user(
     if allow && deny {
         return Err(tcl::error("-allow and -deny exclude each other"));
     }
-    let hosts = hosts.iter().map(|h| Host::parse(&h.text())).collect::<Result<Vec<_>, _>>().map_err(tcl::error)?;
+    let hosts = hosts
+        .iter()
+        .map(|h| Host::parse(&h.text()))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(tcl::error)?;
     let hosts = match (hosts.is_empty(), deny) {
         (true, _) => Hosts::All,
         (false, true) => Hosts::AllBut(hosts),
@@ -149,15 +153,28 @@ fn add_user(
     if store.users.contains_key(&name) {
         return Err(tcl::error(format!("duplicate user: {name}")));
     }
-    store.users.insert(name, User { password, is_clear, field, hosts });
+    store.users.insert(
+        name,
+        User {
+            password,
+            is_clear,
+            field,
+            hosts,
+        },
+    );
     Ok(())
 }
 
 fn add_group(call: &Call<'_>, group: String, user: String, more: &[Obj]) -> Result<(), Exit> {
     let permissions = permissions(call)?;
     let mut store = permissions.store.write();
-    let members: Vec<String> = std::iter::once(user).chain(more.iter().map(Obj::text)).collect();
-    if let Some(stranger) = members.iter().find(|m| !m.is_empty() && !store.users.contains_key(*m)) {
+    let members: Vec<String> = std::iter::once(user)
+        .chain(more.iter().map(Obj::text))
+        .collect();
+    if let Some(stranger) = members
+        .iter()
+        .find(|m| !m.is_empty() && !store.users.contains_key(*m))
+    {
         return Err(tcl::error(format!("no such user: {stranger}")));
     }
     if store.groups.contains_key(&group) {
@@ -173,9 +190,15 @@ fn list_rules(call: &Call<'_>) -> Outcome {
     let mut lines = Vec::new();
     for ((method, url, noinherit), rule) in store.rules() {
         let inherit = if *noinherit { "noinherit" } else { "inherit" };
-        for action in Action::ALL.into_iter().filter(|a| !rule.list(*a).is_empty()) {
+        for action in Action::ALL
+            .into_iter()
+            .filter(|a| !rule.list(*a).is_empty())
+        {
             let head = [action.name(), inherit, method, url].map(Obj::from);
-            lines.push(Obj::list(head.into_iter().chain(rule.list(action).iter().map(Obj::from))));
+            lines.push(Obj::list(
+                head.into_iter()
+                    .chain(rule.list(action).iter().map(Obj::from)),
+            ));
         }
     }
     Ok(Obj::list(lines))
@@ -202,14 +225,22 @@ fn check(call: &Call<'_>, user: &str, password: &str) -> Result<(), Exit> {
     }
 }
 
-fn set_password(call: &Call<'_>, user: &str, password: String, salt: Option<String>) -> Result<(), Exit> {
+fn set_password(
+    call: &Call<'_>,
+    user: &str,
+    password: String,
+    salt: Option<String>,
+) -> Result<(), Exit> {
     let password = match salt {
         Some(salt) => crypt(call.interp, &password, &salt)?,
         None => password,
     };
     let permissions = permissions(call)?;
     let mut store = permissions.store.write();
-    let known = store.users.get_mut(user).ok_or_else(|| tcl::error(format!("no such user: {user}")))?;
+    let known = store
+        .users
+        .get_mut(user)
+        .ok_or_else(|| tcl::error(format!("no such user: {user}")))?;
     known.password = password;
     known.is_clear = false;
     Ok(())
@@ -229,7 +260,8 @@ fn change_password(call: &Call<'_>, user: &str, old: &str, new: &str) -> Result<
         return Err(tcl::error("incorrect old password"));
     }
     let password = crypt(call.interp, new, &salt())?;
-    files::change_password(&permissions.passwd, user, &password).map_err(|e| tcl::error(format!("could not change the password: {e}")))?;
+    files::change_password(&permissions.passwd, user, &password)
+        .map_err(|e| tcl::error(format!("could not change the password: {e}")))?;
     set_password(call, user, password, None)
 }
 
@@ -237,7 +269,10 @@ fn change_password(call: &Call<'_>, user: &str, old: &str, new: &str) -> Result<
 fn salt() -> String {
     const SALTS: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let random = RandomState::new().hash_one(0_u8);
-    [random, random >> 6].map(|n| char::from(SALTS[(n & 63) as usize])).iter().collect()
+    [random, random >> 6]
+        .map(|n| char::from(SALTS[(n & 63) as usize]))
+        .iter()
+        .collect()
 }
 
 fn filter(call: &Call<'_>) -> Outcome<Obj> {
@@ -257,7 +292,10 @@ fn load(call: &Call<'_>, file: &str, url: &str, callback: &Obj) -> Result<(), Ex
     files::each_line(Path::new(file), |line| {
         if failure.is_none() {
             let words = callback.elements().map_err(|e| e.message().to_owned())?;
-            let words: Vec<Obj> = words.into_iter().chain([file, url, line].map(Obj::from)).collect();
+            let words: Vec<Obj> = words
+                .into_iter()
+                .chain([file, url, line].map(Obj::from))
+                .collect();
             failure = call.interp.call_global(&words).err();
         }
         Ok(())

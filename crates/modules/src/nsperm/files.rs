@@ -10,8 +10,12 @@ use super::store::{Action, Host, Hosts, Place, Store, User};
 pub fn load(store: &mut Store, directory: &Path, passwd: &Path) {
     each_line(passwd, |line| add_user(store, line));
     each_line(&directory.join("group"), |line| add_group(store, line));
-    each_line(&directory.join("hosts.allow"), |line| add_hosts(store, line, true));
-    each_line(&directory.join("hosts.deny"), |line| add_hosts(store, line, false));
+    each_line(&directory.join("hosts.allow"), |line| {
+        add_hosts(store, line, true)
+    });
+    each_line(&directory.join("hosts.deny"), |line| {
+        add_hosts(store, line, false)
+    });
     each_line(&directory.join("perms"), |line| add_rule(store, line));
 }
 
@@ -40,7 +44,9 @@ pub fn each_line(file: &Path, mut act: impl FnMut(&str) -> Result<(), String>) {
 pub fn add_user(store: &mut Store, line: &str) -> Result<(), String> {
     let mut fields = line.split(':');
     let name = unquoted(fields.next().unwrap_or_default());
-    let password = fields.next().ok_or("a user needs a name and a password: name:password:::::")?;
+    let password = fields
+        .next()
+        .ok_or("a user needs a name and a password: name:password:::::")?;
     let user = User {
         password: password.to_owned(),
         field: fields.nth(2).unwrap_or_default().to_owned(),
@@ -52,20 +58,37 @@ pub fn add_user(store: &mut Store, line: &str) -> Result<(), String> {
 
 /// `name:::user,user`
 fn add_group(store: &mut Store, line: &str) -> Result<(), String> {
-    let (name, rest) = line.split_once(':').ok_or("a group needs a name and users: name:::user,user")?;
+    let (name, rest) = line
+        .split_once(':')
+        .ok_or("a group needs a name and users: name:::user,user")?;
     let users = rest.rsplit(':').next().unwrap_or_default();
     let members = store.groups.entry(name.trim().to_owned()).or_default();
-    members.extend(users.split(',').map(str::trim).filter(|u| !u.is_empty()).map(|u| unquoted(u).to_owned()));
+    members.extend(
+        users
+            .split(',')
+            .map(str::trim)
+            .filter(|u| !u.is_empty())
+            .map(|u| unquoted(u).to_owned()),
+    );
     Ok(())
 }
 
 /// `user: host, host`
 fn add_hosts(store: &mut Store, line: &str, allow: bool) -> Result<(), String> {
-    let (name, rest) = line.split_once(':').ok_or("must be: user: host, host ...")?;
+    let (name, rest) = line
+        .split_once(':')
+        .ok_or("must be: user: host, host ...")?;
     let name = unquoted(name.trim());
-    let words = rest.split(|c: char| c == ',' || c.is_whitespace()).filter(|w| !w.is_empty());
-    let hosts = words.map(Host::parse).collect::<Result<Vec<Host>, String>>()?;
-    let user = store.users.get_mut(name).ok_or_else(|| format!("no such user: \"{name}\""))?;
+    let words = rest
+        .split(|c: char| c == ',' || c.is_whitespace())
+        .filter(|w| !w.is_empty());
+    let hosts = words
+        .map(Host::parse)
+        .collect::<Result<Vec<Host>, String>>()?;
+    let user = store
+        .users
+        .get_mut(name)
+        .ok_or_else(|| format!("no such user: \"{name}\""))?;
     user.hosts = match (std::mem::take(&mut user.hosts), allow) {
         (Hosts::All, true) => Hosts::Only(hosts),
         (Hosts::All, false) => Hosts::AllBut(hosts),
@@ -91,8 +114,11 @@ fn add_rule(store: &mut Store, line: &str) -> Result<(), String> {
     let [action, inherit, method, url, names @ ..] = words.as_slice() else {
         return Err("must be: ACTION INHERITANCE METHOD URL ENTITY".to_owned());
     };
-    let action = Action::parse(&action.to_ascii_lowercase())
-        .ok_or_else(|| format!("unknown action \"{action}\": must be allowuser, allowgroup, denyuser, or denygroup"))?;
+    let action = Action::parse(&action.to_ascii_lowercase()).ok_or_else(|| {
+        format!(
+            "unknown action \"{action}\": must be allowuser, allowgroup, denyuser, or denygroup"
+        )
+    })?;
     let noinherit = match inherit.as_str() {
         "inherit" => false,
         "noinherit" => true,
@@ -102,7 +128,11 @@ fn add_rule(store: &mut Store, line: &str) -> Result<(), String> {
         return Err("nobody is named".to_owned());
     }
     warn_of_strangers(store, action, names);
-    store.permit(action, (method.clone(), url.clone(), noinherit), names.iter().cloned());
+    store.permit(
+        action,
+        (method.clone(), url.clone(), noinherit),
+        names.iter().cloned(),
+    );
     Ok(())
 }
 
@@ -110,7 +140,9 @@ fn add_rule(store: &mut Store, line: &str) -> Result<(), String> {
 pub fn warn_of_strangers(store: &Store, action: Action, names: &[String]) {
     for name in names {
         let known = match action {
-            Action::AllowUser | Action::DenyUser => name.is_empty() || store.users.contains_key(name),
+            Action::AllowUser | Action::DenyUser => {
+                name.is_empty() || store.users.contains_key(name)
+            }
             Action::AllowGroup | Action::DenyGroup => store.groups.contains_key(name),
         };
         if !known {
@@ -151,7 +183,10 @@ pub fn change_password(file: &Path, name: &str, password: &str) -> io::Result<()
         lines.push(fields.join(":"));
     }
     if !found {
-        return Err(io::Error::new(io::ErrorKind::NotFound, format!("{}: no user \"{name}\"", file.display())));
+        return Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            format!("{}: no user \"{name}\"", file.display()),
+        ));
     }
     let fresh = file.with_extension("new");
     let written = std::fs::write(&fresh, lines.join("\n") + "\n")
@@ -176,20 +211,36 @@ mod tests {
     #[test]
     fn lines() {
         let mut store = Store::default();
-        for line in ["\"\"::::::", "nsadmin:CUdnvgBYocLSI:::::", "ann:xy:1:2:Ann A.:/:"] {
+        for line in [
+            "\"\"::::::",
+            "nsadmin:CUdnvgBYocLSI:::::",
+            "ann:xy:1:2:Ann A.:/:",
+        ] {
             add_user(&mut store, line).unwrap();
         }
         assert_eq!(store.users["ann"].field, "Ann A.");
         assert_eq!(store.users[""], User::default());
         assert!(add_user(&mut store, "alone").is_err());
         add_group(&mut store, "all:::nsadmin, ann,\"\"").unwrap();
-        assert_eq!(store.groups["all"].iter().collect::<Vec<_>>(), ["", "ann", "nsadmin"]);
+        assert_eq!(
+            store.groups["all"].iter().collect::<Vec<_>>(),
+            ["", "ann", "nsadmin"]
+        );
         add_hosts(&mut store, "ann: 10.0.0.0/8, .example.com", true).unwrap();
         assert!(add_hosts(&mut store, "ann: 10.0.0.0/8", false).is_err());
         assert!(add_hosts(&mut store, "eve: 10.0.0.0/8", true).is_err());
-        assert_eq!(store.users["ann"].hosts.words(), ["10.0.0.0/8", ".example.com"]);
+        assert_eq!(
+            store.users["ann"].hosts.words(),
+            ["10.0.0.0/8", ".example.com"]
+        );
         add_rule(&mut store, "denyuser  inherit GET /NS \"\"").unwrap();
-        for line in ["denyuser", "denyuser always GET / x", "kick inherit GET / x", "denyuser inherit GET /", "a {b"] {
+        for line in [
+            "denyuser",
+            "denyuser always GET / x",
+            "kick inherit GET / x",
+            "denyuser inherit GET /",
+            "a {b",
+        ] {
             assert!(add_rule(&mut store, line).is_err(), "{line}");
         }
         let (place, rule) = store.rules().next().unwrap();

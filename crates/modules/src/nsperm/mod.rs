@@ -47,9 +47,15 @@ pub struct Permissions {
 }
 
 fn start(loading: &Loading<'_>) -> Result<(), String> {
-    let server = loading.server.ok_or("nsperm belongs to a server: load it in ns/server/NAME/modules")?;
+    let server = loading
+        .server
+        .ok_or("nsperm belongs to a server: load it in ns/server/NAME/modules")?;
     let settings = Settings::read(&loading.config()).map_err(|problems| {
-        problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        problems
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("\n")
     })?;
     let home = loading.process.home();
     let permissions = server.extensions.get_or(|| Permissions {
@@ -61,8 +67,18 @@ fn start(loading: &Loading<'_>) -> Result<(), String> {
     });
     permissions.reload();
     let judge: Arc<dyn Authority> = Arc::new(Judge(permissions));
-    server.extensions.get::<Authorities>().0.write().push(Arc::clone(&judge));
-    server.extensions.get::<UserAuthorities>().0.write().push(judge);
+    server
+        .extensions
+        .get::<Authorities>()
+        .0
+        .write()
+        .push(Arc::clone(&judge));
+    server
+        .extensions
+        .get::<UserAuthorities>()
+        .0
+        .write()
+        .push(judge);
     loading.commands(commands::TABLE);
     Ok(())
 }
@@ -94,18 +110,41 @@ impl Authority for Judge {
                 let store = self.0.store.read();
                 let known = store.users.contains_key(user);
                 let right = known && store.check(user, password, crypt);
-                let decision = if right { Decision::Ok } else { Decision::Unauthorized };
-                Opinion { decision, is_final: known }
+                let decision = if right {
+                    Decision::Ok
+                } else {
+                    Decision::Unauthorized
+                };
+                Opinion {
+                    decision,
+                    is_final: known,
+                }
             }
-            Question::Request { method, url, user, password, peer } => {
+            Question::Request {
+                method,
+                url,
+                user,
+                password,
+                peer,
+            } => {
                 if self.0.htaccess {
                     if access::is_hidden(url) {
-                        return Ok(Opinion { decision: Decision::Forbidden, is_final: true });
+                        return Ok(Opinion {
+                            decision: Decision::Forbidden,
+                            is_final: true,
+                        });
                     }
                     access::refresh(&self.0, interp, url)?;
                 }
-                let said = self.0.store.read().judge(method, url, (user, password), peer, crypt);
-                Opinion { decision: said.unwrap_or(Decision::Ok), is_final: said.is_some() }
+                let said = self
+                    .0
+                    .store
+                    .read()
+                    .judge(method, url, (user, password), peer, crypt);
+                Opinion {
+                    decision: said.unwrap_or(Decision::Ok),
+                    is_final: said.is_some(),
+                }
             }
         })
     }
@@ -117,5 +156,7 @@ impl Authority for Judge {
 
 /// `ns_crypt`, which belongs to the commands.
 fn crypt(interp: &Interp, password: &str, salt: &str) -> Outcome<String> {
-    Ok(interp.call_global(&[Obj::from("ns_crypt"), Obj::from(password), Obj::from(salt)])?.text())
+    Ok(interp
+        .call_global(&[Obj::from("ns_crypt"), Obj::from(password), Obj::from(salt)])?
+        .text())
 }

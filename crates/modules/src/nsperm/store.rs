@@ -73,7 +73,12 @@ pub struct Store {
 }
 
 impl Action {
-    pub const ALL: [Action; 4] = [Action::AllowUser, Action::AllowGroup, Action::DenyUser, Action::DenyGroup];
+    pub const ALL: [Action; 4] = [
+        Action::AllowUser,
+        Action::AllowGroup,
+        Action::DenyUser,
+        Action::DenyGroup,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -116,17 +121,26 @@ impl Store {
     }
 
     /// Adds names to the rule of a place; it is made if there is none.
-    pub fn permit(&mut self, action: Action, place: Place, names: impl IntoIterator<Item = String>) {
+    pub fn permit(
+        &mut self,
+        action: Action,
+        place: Place,
+        names: impl IntoIterator<Item = String>,
+    ) {
         let rule = self.rules.entry(place.clone()).or_default();
         rule.list_mut(action).extend(names);
         let rule = Arc::new(rule.clone());
         let (method, url, noinherit) = place;
-        self.space.set(&method, &url, noinherit, Constraints::default(), rule);
+        self.space
+            .set(&method, &url, noinherit, Constraints::default(), rule);
     }
 
     /// Removes the rule of a place. The answer says whether there was one.
     pub fn forget(&mut self, place: &Place) -> bool {
-        let what = Unset { noinherit: place.2, ..Unset::default() };
+        let what = Unset {
+            noinherit: place.2,
+            ..Unset::default()
+        };
         self.space.unset(&place.0, &place.1, what);
         self.rules.remove(place).is_some()
     }
@@ -138,7 +152,11 @@ impl Store {
     /// The rules for a request: that of its method, HEAD taking that of GET if it has none, and that for all methods.
     fn rules_for(&self, method: &str, url: &str) -> impl Iterator<Item = Arc<Rule>> {
         let own = self.space.get(method, url, None);
-        let own = own.or_else(|| (method == "HEAD").then(|| self.space.get("GET", url, None)).flatten());
+        let own = own.or_else(|| {
+            (method == "HEAD")
+                .then(|| self.space.get("GET", url, None))
+                .flatten()
+        });
         own.into_iter().chain(self.space.get(ANY_METHOD, url, None))
     }
 
@@ -171,14 +189,22 @@ impl Store {
         if name == ADMIN || rules.all(|rule| self.allows(&rule, name)) {
             return Some(Decision::Ok);
         }
-        Some(if name.is_empty() { Decision::Unauthorized } else { Decision::Forbidden })
+        Some(if name.is_empty() {
+            Decision::Unauthorized
+        } else {
+            Decision::Forbidden
+        })
     }
 
     /// What is said about a user counts more than what is said about the user's groups, a denial more than a permission;
     /// who is not named is welcome unless somebody is.
     fn allows(&self, rule: &Rule, name: &str) -> bool {
         let is_in = |groups: &BTreeSet<String>| {
-            groups.iter().any(|g| self.groups.get(g).is_some_and(|members| members.contains(name)))
+            groups.iter().any(|g| {
+                self.groups
+                    .get(g)
+                    .is_some_and(|members| members.contains(name))
+            })
         };
         if rule.deny_users.contains(name) {
             return false;
@@ -193,8 +219,15 @@ impl Store {
     }
 
     /// Whether this is the password of the user.
-    pub fn check(&self, name: &str, password: &str, crypt: impl Fn(&str, &str) -> Option<String>) -> bool {
-        self.users.get(name).is_some_and(|user| matches(user, password, &crypt))
+    pub fn check(
+        &self,
+        name: &str,
+        password: &str,
+        crypt: impl Fn(&str, &str) -> Option<String>,
+    ) -> bool {
+        self.users
+            .get(name)
+            .is_some_and(|user| matches(user, password, &crypt))
     }
 }
 
@@ -225,7 +258,9 @@ impl Hosts {
     pub fn words(&self) -> Vec<String> {
         match self {
             Hosts::All => Vec::new(),
-            Hosts::Only(list) | Hosts::AllBut(list) => list.iter().map(ToString::to_string).collect(),
+            Hosts::Only(list) | Hosts::AllBut(list) => {
+                list.iter().map(ToString::to_string).collect()
+            }
         }
     }
 }
@@ -236,15 +271,21 @@ impl Host {
     /// # Errors
     /// The text is none of these.
     pub fn parse(text: &str) -> Result<Host, String> {
-        let wrong = || format!("invalid host \"{text}\": must be an address, address/netmask, or a host name");
+        let wrong = || {
+            format!("invalid host \"{text}\": must be an address, address/netmask, or a host name")
+        };
         if let Some((address, mask)) = text.split_once('/') {
             let address: IpAddr = address.parse().map_err(|_| wrong())?;
             let width: u32 = if address.is_ipv4() { 32 } else { 128 };
             let mask = match mask.parse::<u32>() {
-                Ok(bits) if bits <= width => u128::MAX.checked_shl(128 - (bits + 128 - width)).unwrap_or(0),
+                Ok(bits) if bits <= width => u128::MAX
+                    .checked_shl(128 - (bits + 128 - width))
+                    .unwrap_or(0),
                 Ok(_) => return Err(wrong()),
                 Err(_) => match (mask.parse().map_err(|_| wrong())?, address) {
-                    (IpAddr::V4(mask), IpAddr::V4(_)) => u128::from(mask.to_bits()) | !u128::from(u32::MAX),
+                    (IpAddr::V4(mask), IpAddr::V4(_)) => {
+                        u128::from(mask.to_bits()) | !u128::from(u32::MAX)
+                    }
                     (IpAddr::V6(mask), IpAddr::V6(_)) => mask.to_bits(),
                     _ => return Err(wrong()),
                 },
@@ -263,7 +304,9 @@ impl Host {
 
     /// Asks the name service for names: the price of rules with names is paid by every request they concern.
     fn is(&self, peer: &str) -> bool {
-        let Ok(address) = peer.parse::<IpAddr>() else { return false };
+        let Ok(address) = peer.parse::<IpAddr>() else {
+            return false;
+        };
         let has = |name: &str| {
             let found = (name, 0).to_socket_addrs();
             found.is_ok_and(|mut all| all.any(|a| bits(a.ip()) == bits(address)))
@@ -276,7 +319,9 @@ impl Host {
             }
             // Whoever owns an address may give it any name; the name must lead back to it.
             Host::Name(name) if name.starts_with('.') => dns_lookup::lookup_addr(&address)
-                .is_ok_and(|found| found.to_ascii_lowercase().ends_with(name.as_str()) && has(&found)),
+                .is_ok_and(|found| {
+                    found.to_ascii_lowercase().ends_with(name.as_str()) && has(&found)
+                }),
             Host::Name(name) => has(name),
         }
     }
@@ -317,9 +362,17 @@ mod tests {
         let mut store = Store::default();
         for name in ["nsadmin", "ann", "bob", "eve"] {
             let password = format!("xy{name}");
-            store.users.insert(name.into(), User { password, ..User::default() });
+            store.users.insert(
+                name.into(),
+                User {
+                    password,
+                    ..User::default()
+                },
+            );
         }
-        store.groups.insert("team".into(), ["ann", "bob"].map(String::from).into());
+        store
+            .groups
+            .insert("team".into(), ["ann", "bob"].map(String::from).into());
         store
     }
 
@@ -347,39 +400,80 @@ mod tests {
         let mut store = store();
         let a = place("GET", "/a", false);
         store.permit(Action::AllowGroup, a.clone(), ["team".into()]);
-        let expected = [("ann", Decision::Ok), ("eve", Decision::Forbidden), ("nsadmin", Decision::Ok), ("", Decision::Unauthorized)];
+        let expected = [
+            ("ann", Decision::Ok),
+            ("eve", Decision::Forbidden),
+            ("nsadmin", Decision::Ok),
+            ("", Decision::Unauthorized),
+        ];
         for (name, decision) in expected {
-            assert_eq!(ask(&store, "GET", "/a/b.html", name), Some(decision), "{name}");
+            assert_eq!(
+                ask(&store, "GET", "/a/b.html", name),
+                Some(decision),
+                "{name}"
+            );
         }
         store.permit(Action::DenyUser, a, ["ann".into()]);
         assert_eq!(ask(&store, "GET", "/a", "ann"), Some(Decision::Forbidden));
         assert_eq!(ask(&store, "HEAD", "/a", "ann"), Some(Decision::Forbidden));
         assert_eq!(ask(&store, "HEAD", "/a", "bob"), Some(Decision::Ok));
         // Below there is a rule of its own, and one for a single URL.
-        store.permit(Action::DenyGroup, place("GET", "/a/open", false), ["nobody".into()]);
+        store.permit(
+            Action::DenyGroup,
+            place("GET", "/a/open", false),
+            ["nobody".into()],
+        );
         assert_eq!(ask(&store, "GET", "/a/open/x", "eve"), Some(Decision::Ok));
-        store.permit(Action::DenyUser, place("GET", "/a/open", true), ["eve".into()]);
-        assert_eq!(ask(&store, "GET", "/a/open", "eve"), Some(Decision::Forbidden));
+        store.permit(
+            Action::DenyUser,
+            place("GET", "/a/open", true),
+            ["eve".into()],
+        );
+        assert_eq!(
+            ask(&store, "GET", "/a/open", "eve"),
+            Some(Decision::Forbidden)
+        );
         assert_eq!(ask(&store, "GET", "/a/open/x", "eve"), Some(Decision::Ok));
     }
 
     #[test]
     fn passwords_and_hosts() {
         let mut store = store();
-        store.permit(Action::AllowUser, place(ANY_METHOD, "/", false), ["ann".into(), "bob".into(), "".into()]);
+        store.permit(
+            Action::AllowUser,
+            place(ANY_METHOD, "/", false),
+            ["ann".into(), "bob".into(), "".into()],
+        );
         let judge = |store: &Store, name: &str, password: &str, peer: &str| {
             store.judge("PUT", "/x", (name, password), peer, crypt)
         };
-        assert_eq!(judge(&store, "ann", "wrong", "::1"), Some(Decision::Unauthorized));
-        assert_eq!(judge(&store, "nsadmin", "wrong", "::1"), Some(Decision::Unauthorized));
-        assert_eq!(judge(&store, "stranger", "", "::1"), Some(Decision::Unauthorized));
+        assert_eq!(
+            judge(&store, "ann", "wrong", "::1"),
+            Some(Decision::Unauthorized)
+        );
+        assert_eq!(
+            judge(&store, "nsadmin", "wrong", "::1"),
+            Some(Decision::Unauthorized)
+        );
+        assert_eq!(
+            judge(&store, "stranger", "", "::1"),
+            Some(Decision::Unauthorized)
+        );
         assert_eq!(judge(&store, "", "", "::1"), Some(Decision::Ok));
         assert_eq!(judge(&store, "", "x", "::1"), Some(Decision::Unauthorized));
-        store.users.get_mut("ann").unwrap().hosts = Hosts::Only(vec![Host::parse("10.0.0.0/255.0.0.0").unwrap()]);
-        store.users.get_mut("bob").unwrap().hosts = Hosts::AllBut(vec![Host::parse("::1/64").unwrap()]);
+        store.users.get_mut("ann").unwrap().hosts =
+            Hosts::Only(vec![Host::parse("10.0.0.0/255.0.0.0").unwrap()]);
+        store.users.get_mut("bob").unwrap().hosts =
+            Hosts::AllBut(vec![Host::parse("::1/64").unwrap()]);
         assert_eq!(judge(&store, "ann", "ann", "10.9.9.9"), Some(Decision::Ok));
-        assert_eq!(judge(&store, "ann", "ann", "11.9.9.9"), Some(Decision::Forbidden));
-        assert_eq!(judge(&store, "bob", "bob", "::2"), Some(Decision::Forbidden));
+        assert_eq!(
+            judge(&store, "ann", "ann", "11.9.9.9"),
+            Some(Decision::Forbidden)
+        );
+        assert_eq!(
+            judge(&store, "bob", "bob", "::2"),
+            Some(Decision::Forbidden)
+        );
         assert_eq!(judge(&store, "bob", "bob", "11.9.9.9"), Some(Decision::Ok));
         store.users.get_mut("eve").unwrap().password.clear();
         assert!(!store.check("eve", "anything", crypt));
@@ -388,7 +482,15 @@ mod tests {
 
     #[test]
     fn hosts() {
-        for text in ["", "10.0.0.0/33", "10.0.0.0/ffff::", "x y", "::1/129", "a/24", "10.0.0.1/x"] {
+        for text in [
+            "",
+            "10.0.0.0/33",
+            "10.0.0.0/ffff::",
+            "x y",
+            "::1/129",
+            "a/24",
+            "10.0.0.1/x",
+        ] {
             assert!(Host::parse(text).is_err(), "{text}");
         }
         for (text, shown, peer, expected) in [
@@ -402,7 +504,11 @@ mod tests {
             ("::1/64", "::/64", "::2", true),
         ] {
             let host = Host::parse(text).unwrap();
-            assert_eq!((host.to_string().as_str(), host.is(peer)), (shown, expected), "{text} {peer}");
+            assert_eq!(
+                (host.to_string().as_str(), host.is(peer)),
+                (shown, expected),
+                "{text} {peer}"
+            );
         }
     }
 }
