@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
-use server::authority::{Authorities, Authority, Decision, Opinion, Question, UserAuthorities};
+use server::script::authority::{Authorities, Authority, Decision, Opinion, Question, UserAuthorities};
 use server::module::{Loading, Module};
 use synopsis::params;
 use tcl::{Interp, Obj, Outcome};

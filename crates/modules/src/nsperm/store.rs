@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, ToSocketAddrs};
 use std::sync::Arc;
 
-use server::authority::Decision;
+use server::script::authority::Decision;
 use server::route::{Constraints, Space, Unset};
 
 /// The user who may do everything.
