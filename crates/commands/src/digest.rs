@@ -53,7 +53,7 @@ commands! { TABLE(call):
 
     /// A digest that is fed piece by piece.
     "ns_crypto::md new" (digest: String)
-        => running(call).add("mdctx", State::Digest(Hasher::named(&digest)?));
+        => running(call).add("mdctx", State::Digest(Box::new(Hasher::named(&digest)?)));
 
     /// Feeds a digest.
     "ns_crypto::md add" [-binary: bool, --] (ctx: String, message: Obj)
@@ -255,7 +255,7 @@ impl Hmac {
 }
 
 enum State {
-    Digest(Hasher),
+    Digest(Box<Hasher>),
     Hmac(Box<Hmac>),
 }
 
