@@ -134,8 +134,8 @@ fn secrets_are_encapsulated_and_keys_stay_private() {
             ),
             (
                 "set f [ns_mktemp]; file delete $f; ns_crypto::key generate -name Ed25519 -outfile $f
-                 set r [list [file attributes $f -permissions] [ns_crypto::key type -pem $f]]; file delete $f; set r",
-                "00600 ed25519",
+                 set r [list [format %o [file attributes $f -permissions]] [ns_crypto::key type -pem $f]]; file delete $f; set r",
+                "600 ed25519",
             ),
         ],
     );
