@@ -1,12 +1,11 @@
 //! The current request: ns_conn.
 
-use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use ::server::proxied;
 use ::server::script::{Coder, Conn, Form, FormFile, Progress, SetRef};
 use http::accept::{Coding, accepts};
-use http::head::values;
 use shared::{Set, Time};
 use synopsis::{Call, Int, MAX, choice, commands};
 use tcl::channel::Channel;
@@ -272,11 +271,17 @@ fn handle(call: &Call<'_>, set: &SetRef) -> Obj {
 fn codings(conn: &Rc<Conn>) -> Vec<&'static str> {
     let headers = conn.headers.borrow();
     let known = [("brotli", Coding::Brotli), ("gzip", Coding::Gzip)];
-    known
+    let mut found: Vec<&'static str> = known
         .iter()
         .filter(|(_, coding)| accepts(&headers, *coding))
         .map(|(name, _)| *name)
-        .collect()
+        .collect();
+    // The reference does not know it; who does not name it does not count on it.
+    let fields: Vec<&str> = http::head::values(&headers, "accept-encoding").collect();
+    if ::server::compress::names(fields, Coding::Zstd.name()) {
+        found.push("zstd");
+    }
+    found
 }
 
 /// The credentials of a request, parsed on first use.
@@ -453,6 +458,8 @@ fn copy(call: &Call<'_>, offset: Int<0, MAX>, length: Int<0, MAX>, channel: &str
 fn details(conn: &Rc<Conn>) -> Obj {
     let local = conn.request.local.ip().to_canonical();
     let peer = conn.request.peer.ip().to_canonical();
+    let is_trusted =
+        peer.is_loopback() || proxied::Proxied::of(&conn.server.process()).trusts(peer);
     let mut flags = Vec::new();
     if conn.request.nth > 0 {
         flags.push("reused");
@@ -467,8 +474,8 @@ fn details(conn: &Rc<Conn>) -> Obj {
             "type",
             Obj::from(if peer.is_ipv4() { "IPv4" } else { "IPv6" }),
         ),
-        ("trusted", Obj::from(peer.is_loopback())),
-        ("public", Obj::from(is_public(peer))),
+        ("trusted", Obj::from(is_trusted)),
+        ("public", Obj::from(proxied::is_public(peer))),
         ("inany", Obj::from(peer.is_unspecified())),
         ("flags", Obj::list_of(flags)),
     ];
@@ -481,25 +488,6 @@ fn details(conn: &Rc<Conn>) -> Obj {
         ));
     }
     Obj::dict(pairs.into_iter().map(|(k, v)| (Obj::from(k), v)))
-}
-
-/// An address that is routed on the Internet.
-fn is_public(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(a) => {
-            !(a.is_private()
-                || a.is_loopback()
-                || a.is_link_local()
-                || a.is_unspecified()
-                || a.is_broadcast())
-        }
-        IpAddr::V6(a) => {
-            !(a.is_loopback()
-                || a.is_unspecified()
-                || a.is_unique_local()
-                || a.is_unicast_link_local())
-        }
-    }
 }
 
 fn output_encoding(conn: &Rc<Conn>, encoding: Option<String>) -> Outcome<String> {
@@ -618,20 +606,17 @@ fn partial_times(conn: &Rc<Conn>) -> Obj {
 }
 
 fn peer_address(conn: &Rc<Conn>, source: Source) -> String {
-    let direct = || conn.request.peer.ip().to_canonical().to_string();
-    let forwarded = || {
-        let headers = conn.headers.borrow();
-        let mut all = values(&headers, "x-forwarded-for").flat_map(|v| v.split(','));
-        let first = all.find_map(|v| v.trim().parse::<IpAddr>().ok());
-        first.map(|a| a.to_string())
-    };
+    let peer = conn.request.peer.ip();
+    let headers = conn.headers.borrow();
     match source {
-        Source::Direct => direct(),
-        Source::Forwarded => forwarded().unwrap_or_default(),
-        Source::Configured if conn.server.process().settings().reverseproxymode => {
-            forwarded().unwrap_or_else(direct)
-        }
-        Source::Configured => direct(),
+        Source::Direct => peer.to_canonical().to_string(),
+        Source::Forwarded => proxied::forwarded(&headers)
+            .next()
+            .map(|a| a.to_string())
+            .unwrap_or_default(),
+        Source::Configured => proxied::Proxied::of(&conn.server.process())
+            .client(peer, &headers)
+            .to_string(),
     }
 }
 

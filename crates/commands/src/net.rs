@@ -1,7 +1,8 @@
 //! Addresses and hosts.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs};
+use std::net::{IpAddr, ToSocketAddrs};
 
+use ::server::proxied::{Proxied, is_public};
 use synopsis::{Call, choice, commands};
 use tcl::{Exit, Obj};
 
@@ -32,7 +33,7 @@ commands! { TABLE(call):
 
     /// Whether an address is that of a reverse proxy we trust.
     "ns_ip trusted" (ipaddr: String)
-        => Ok::<_, Exit>(is_trusted(call, address(&ipaddr)?));
+        => Ok::<_, Exit>(Proxied::of(&context(call).process).trusts(address(&ipaddr)?));
 
     /// Whether it is an address.
     "ns_ip valid" [-r#type: Option<IpVersion>, --] (ipaddr: String)
@@ -104,46 +105,13 @@ fn network_contains(cidr: &str, ip: &str) -> Result<bool, Exit> {
     }))
 }
 
-/// As the reference: not the host itself, its link, or networks for private use (RFC 1918, RFC 4193, RFC 3927).
-fn is_public(ip: IpAddr) -> bool {
-    let v4 = |ip: Ipv4Addr| {
-        !(ip.octets()[0] == 0 || ip.is_loopback() || ip.is_private() || ip.is_link_local())
-    };
-    match ip {
-        IpAddr::V4(ip) => v4(ip),
-        IpAddr::V6(ip) => match ip.to_ipv4_mapped() {
-            Some(mapped) => v4(mapped),
-            None => !private_v6(ip),
-        },
-    }
-}
-
-fn private_v6(ip: Ipv6Addr) -> bool {
-    ip.is_unspecified() || ip.is_loopback() || ip.is_unicast_link_local() || ip.is_unique_local()
-}
-
-/// The networks of `trustedservers` in `ns/reverseproxymode`, or in its older place.
-fn is_trusted(call: &Call<'_>, ip: IpAddr) -> bool {
-    let process = &context(call).process;
-    let config = process.config.read();
-    let text = ["ns/reverseproxymode", "ns/parameters/reverseproxymode"]
-        .iter()
-        .find_map(|section| config.value(section, "trustedservers"))
-        .unwrap_or_default();
-    let ip = ip.to_string();
-    tcl::list_parse(text)
-        .unwrap_or_default()
-        .iter()
-        .any(|cidr| network_contains(cidr, &ip).unwrap_or(false))
-}
-
 fn properties(call: &Call<'_>, text: &str) -> Result<Obj, Exit> {
     let ip = address(text)?;
     Ok(Obj::list([
         Obj::from("public"),
         Obj::from(is_public(ip)),
         Obj::from("trusted"),
-        Obj::from(is_trusted(call, ip)),
+        Obj::from(Proxied::of(&context(call).process).trusts(ip)),
         Obj::from("inany"),
         Obj::from(ip.is_unspecified()),
         Obj::from("type"),

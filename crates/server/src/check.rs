@@ -7,6 +7,7 @@ use synopsis::{ParamNeed, SectionSpec};
 use crate::config::{Config, Param, Section};
 use crate::module::Configured;
 use crate::process::Process;
+use crate::proxied::{OlderSettings, Settings};
 use crate::settings::{
     FastpathSettings, GlobalFastpathSettings, PoolSettings, ProcessSettings, ServerSettings,
     TclSettings, VhostSettings,
@@ -40,6 +41,8 @@ fn own_specs() -> Vec<&'static SectionSpec> {
         FastpathSettings::spec(),
         GlobalFastpathSettings::spec(),
         VhostSettings::spec(),
+        Settings::spec(),
+        OlderSettings::spec(),
     ]
 }
 

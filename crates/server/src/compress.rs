@@ -114,6 +114,11 @@ fn named_quality<'a>(accept_encoding: impl IntoIterator<Item = &'a str>, coding:
     weights(accept_encoding, coding).0.unwrap_or(0)
 }
 
+/// Does a client name a coding, and take it?
+pub fn names<'a>(accept_encoding: impl IntoIterator<Item = &'a str>, coding: &str) -> bool {
+    named_quality(accept_encoding, coding) > 0
+}
+
 /// What is said about a coding, and about `*`.
 fn weights<'a>(
     accept_encoding: impl IntoIterator<Item = &'a str>,

@@ -17,6 +17,7 @@ pub mod module;
 pub mod pool;
 pub mod privileges;
 pub mod process;
+pub mod proxied;
 pub mod reply;
 pub mod request;
 pub mod route;

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use server::proxied::Proxied;
 use server::request::Record;
 use shared::time::Time;
 
@@ -78,7 +79,10 @@ impl Format {
                 (Ok(address), Some(_)) => self.address(address, out),
                 _ => escape(client, out),
             },
-            _ => self.address(r.peer.ip(), out),
+            _ => self.address(
+                Proxied::of(&r.server.process()).client(r.peer.ip(), r.headers),
+                out,
+            ),
         }
         if self.thread_name {
             out.push(b' ');

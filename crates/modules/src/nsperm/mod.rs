@@ -9,8 +9,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
-use server::script::authority::{Authorities, Authority, Decision, Opinion, Question, UserAuthorities};
 use server::module::{Loading, Module};
+use server::script::authority::{
+    Authorities, Authority, Decision, Opinion, Question, UserAuthorities,
+};
 use synopsis::params;
 use tcl::{Interp, Obj, Outcome};
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, ToSocketAddrs};
 use std::sync::Arc;
 
-use server::script::authority::Decision;
 use server::route::{Constraints, Space, Unset};
+use server::script::authority::Decision;
 
 /// The user who may do everything.
 pub const ADMIN: &str = "nsadmin";
@@ -115,11 +115,6 @@ impl Rule {
 }
 
 impl Store {
-    /// Forgets everything.
-    pub fn clear(&mut self) {
-        *self = Store::default();
-    }
-
     /// Adds names to the rule of a place; it is made if there is none.
     pub fn permit(
         &mut self,

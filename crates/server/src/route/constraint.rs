@@ -141,14 +141,14 @@ impl Constraint {
 
 /// An address with the number of bits that count, as in `10.0.0.0/8`; without a slash: a single address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Subnet {
+pub struct Subnet {
     address: IpAddr,
     bits: u8,
 }
 
 impl Subnet {
     /// The part behind the slash is a number of bits, or a mask such as `255.0.0.0`.
-    fn parse(text: &str) -> Option<Subnet> {
+    pub fn parse(text: &str) -> Option<Subnet> {
         let (address, mask) = match text.split_once('/') {
             Some((address, mask)) => (address, Some(mask)),
             None => (text, None),
@@ -165,7 +165,7 @@ impl Subnet {
         (bits <= width).then_some(Subnet { address, bits })
     }
 
-    fn contains(&self, address: IpAddr) -> bool {
+    pub fn contains(&self, address: IpAddr) -> bool {
         // A client may appear as ::ffff:127.0.0.1 on a listener for both families.
         match (self.address, address.to_canonical()) {
             (IpAddr::V4(a), IpAddr::V4(b)) => same_head(v4(a), v4(b), self.bits),

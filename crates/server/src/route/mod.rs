@@ -17,7 +17,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
-pub use constraint::{Constraints, Context, RequestContext};
+pub use constraint::{Constraints, Context, RequestContext, Subnet};
 use node::{Kind, Node, Place};
 
 /// A space of URLs with data of one type; `T` should be cheap to clone, an `Arc` for instance.

@@ -291,7 +291,9 @@ impl Conn {
 
     fn compressed(&self, bytes: Bytes) -> Bytes {
         match self.compression(Some(bytes.len() as u64)) {
-            Decision::Packed(coding) => Bytes::from(compress::pack(coding, &bytes, self.compress_level())),
+            Decision::Packed(coding) => {
+                Bytes::from(compress::pack(coding, &bytes, self.compress_level()))
+            }
             _ => bytes,
         }
     }
