@@ -13,7 +13,12 @@ ns_section ns/module/nssock {
     ns_param port          $::env(BENCH_PORT)
     ns_param hostname      localhost
     ns_param defaultserver default
-    ns_param maxkeepalive  1000000
+    ns_param backlog       1024
+    ns_param keepwait      300s
+    ns_param sendwait      300s
+    ns_param maxinput      1GB
+    ns_param maxupload     1MB
+    ns_param uploadpath    $run/upload
 }
 ns_section ns/module/nssock/servers { ns_param default localhost }
 ns_section ns/server/default {
@@ -23,7 +28,10 @@ ns_section ns/server/default {
 }
 ns_section ns/server/default/fastpath {
     ns_param pagedir $run/pages
-    ns_param cache   true
 }
 ns_section ns/server/default/adp { ns_param map /*.adp }
 ns_section ns/server/default/tcl { ns_param library $run/lib }
+ns_section ns/fastpath {
+    ns_param cache         true
+    ns_param cachemaxentry 32KB
+}

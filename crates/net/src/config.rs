@@ -74,8 +74,26 @@ pub struct ListenerConfig {
     pub keepalivemaxdownloadsize: u64,
     /// Bytes of a stream that may wait in memory for a slow client before its writer is blocked.
     pub streambuffer: usize,
+    /// Responses from this size on are the writers' business: the answering thread hands them over at once, and
+    /// `writerratelimit` holds for them. Changeable: [`crate::Listener::set_writersize`].
+    pub writersize: u64,
+    /// A stream never blocks its thread: what its client does not take waits in memory up to `writermemory`, then in
+    /// a file without a name in `uploadpath`. Changeable: [`crate::Listener::set_writerstreaming`].
+    pub writerstreaming: bool,
+    /// See `writerstreaming`.
+    pub writermemory: usize,
+    /// Largest file of a stream; beyond it the thread is blocked after all.
+    pub writerspool: u64,
+    /// Bytes per second of each response that goes through a writer; 0 is unlimited.
+    pub writerratelimit: u64,
     /// Small writes of a stream are collected up to this size.
     pub writerbufsize: usize,
+    /// Bytes per second a request body must bring on average after its first `recvwait`; 0 is no limit.
+    pub minrecvrate: u64,
+    /// Bytes per second a client must take of a response on average after the first `sendwait`; 0 is no limit.
+    pub minsendrate: u64,
+    /// Connections one address may have open; 0 is unlimited.
+    pub maxperaddress: usize,
 }
 
 impl Default for ListenerConfig {
@@ -113,7 +131,15 @@ impl Default for ListenerConfig {
             keepalivemaxuploadsize: 0,
             keepalivemaxdownloadsize: 0,
             streambuffer: 256 * 1024,
+            writersize: 1024 * 1024,
+            writerstreaming: false,
+            writermemory: 256 * 1024,
+            writerspool: 1024 * 1024 * 1024,
+            writerratelimit: 0,
             writerbufsize: 8 * 1024,
+            minrecvrate: 0,
+            minsendrate: 0,
+            maxperaddress: 0,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
@@ -15,7 +15,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::h1::Link;
 use crate::listener::{Socket, accept_loop};
-use crate::stats::{ConnectionInfo, Counters, Tally, Upload, Uploads};
+use crate::stats::{count, ConnectionInfo, Counters, Tally, Upload, Uploads, Writing};
 use crate::{Application, Content, ListenerConfig, Response};
 
 /// A driver's settings and addresses, as requests refer to it.
@@ -23,6 +23,8 @@ pub struct Listener {
     pub config: ListenerConfig,
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) limits: http::Limits,
+    writersize: AtomicU64,
+    writerstreaming: AtomicBool,
     pub(crate) tally: Tally,
     pub(crate) uploads: Uploads,
 }
@@ -41,6 +43,8 @@ impl Listener {
                 simple_request: config.simplerequests,
                 bare_lf: config.barelf,
             },
+            writersize: AtomicU64::new(config.writersize),
+            writerstreaming: AtomicBool::new(config.writerstreaming),
             config,
             addresses,
             tally: Tally::default(),
@@ -55,6 +59,26 @@ impl Listener {
 
     pub fn name(&self) -> &str {
         &self.config.name
+    }
+
+    /// See [`ListenerConfig::writersize`].
+    pub fn writersize(&self) -> u64 {
+        self.writersize.load(Relaxed)
+    }
+
+    /// Holds for responses that begin from now on.
+    pub fn set_writersize(&self, bytes: u64) {
+        self.writersize.store(bytes, Relaxed);
+    }
+
+    /// See [`ListenerConfig::writerstreaming`].
+    pub fn writerstreaming(&self) -> bool {
+        self.writerstreaming.load(Relaxed)
+    }
+
+    /// Holds from now on.
+    pub fn set_writerstreaming(&self, on: bool) {
+        self.writerstreaming.store(on, Relaxed);
     }
 
     /// What was counted so far.
@@ -104,6 +128,8 @@ struct Connections {
     /// Accepted and not yet closed.
     open: usize,
     links: HashMap<u64, Weak<Link>>,
+    /// By address, where that is limited.
+    addresses: HashMap<IpAddr, usize>,
 }
 
 impl Driver {
@@ -199,6 +225,11 @@ impl Driver {
         self.hub.links().iter().map(|link| link.info()).collect()
     }
 
+    /// The responses that are on their way without a thread (`ns_writer list`).
+    pub fn writing(&self) -> Vec<Writing> {
+        self.hub.links().iter().filter_map(|link| link.writing()).collect()
+    }
+
     /// Number of open connections.
     pub fn open(&self) -> usize {
         self.hub.connections.lock().open
@@ -242,6 +273,49 @@ impl Hub {
         true
     }
 
+    /// Counts a connection of an address in; false if it has too many already.
+    pub fn admit_address(&self, address: IpAddr) -> bool {
+        let limit = self.listener.config.maxperaddress;
+        if limit == 0 {
+            return true;
+        }
+        let mut connections = self.connections.lock();
+        let open = connections.addresses.entry(address).or_default();
+        let room = *open < limit;
+        if room {
+            *open += 1;
+        }
+        room
+    }
+
+    /// An accepted connection ended before it was served.
+    pub fn leave_address(&self, address: IpAddr) {
+        if self.listener.config.maxperaddress > 0 {
+            let mut connections = self.connections.lock();
+            if let Some(open) = connections.addresses.get_mut(&address) {
+                *open -= 1;
+                if *open == 0 {
+                    connections.addresses.remove(&address);
+                }
+            }
+        }
+        self.leave();
+    }
+
+    /// Ends some connections on which nobody asks anything, the oldest first, to make room for new ones: a crowd of
+    /// idle clients must not keep others out.
+    pub fn evict_idle(&self) {
+        let mut idle: Vec<Arc<Link>> = self.links();
+        idle.retain(|link| link.is_idle());
+        idle.sort_unstable_by_key(|link| link.id);
+        // A share of them, so that a flood does not look for them anew with each connection.
+        let some = (idle.len() / 16).max(1);
+        for link in idle.into_iter().take(some) {
+            count(&self.listener.tally.evicted);
+            link.abort();
+        }
+    }
+
     /// A connection counted in was not accepted after all.
     pub fn leave(&self) {
         self.connections.lock().open -= 1;
@@ -259,9 +333,9 @@ impl Hub {
         }
     }
 
-    pub fn closed(&self, id: u64) {
+    pub fn closed(&self, id: u64, address: IpAddr) {
         self.connections.lock().links.remove(&id);
-        self.leave();
+        self.leave_address(address);
     }
 
     fn advance(&self, stage: Stage) {

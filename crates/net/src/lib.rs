@@ -17,6 +17,7 @@ mod exchange;
 mod h1;
 mod listener;
 mod output;
+mod pace;
 mod reply;
 mod spool;
 mod stats;
@@ -27,9 +28,10 @@ pub use config::{ListenerConfig, Prebound};
 pub use driver::{Driver, Listener};
 pub use exchange::{Admission, Application, Body, Exchange, Request, Times, TlsInfo};
 pub use listener::{Bound, bind};
+pub use pace::{Limits, Throttle};
 pub use reply::{
     Content, Detached, Part, PeerInfo, Reply, ReplyPort, Response, Sent, SentInfo, Stream,
     StreamPort, Streaming,
 };
 pub use spool::SpooledFile;
-pub use stats::{ConnectionInfo, ConnectionState, Counters, Upload};
+pub use stats::{ConnectionInfo, ConnectionState, Counters, Upload, Writing};

@@ -229,11 +229,17 @@ async fn accept_some(
     let mut ready = listener.readable().await?;
     for _ in 0..hub.listener.config.acceptsize.max(1) {
         if !hub.admit() {
+            hub.evict_idle();
             hub.room.notified().await;
             return Ok(());
         }
         match accept(listener.get_ref()) {
             Ok((socket, peer)) => {
+                if !hub.admit_address(peer.ip()) {
+                    count(&hub.listener.tally.too_many);
+                    hub.leave();
+                    continue;
+                }
                 count(&hub.listener.tally.accepted);
                 let local = match address.ip().is_unspecified() {
                     true => socket.local_addr().unwrap_or(address),

@@ -20,6 +20,24 @@ pub(crate) enum Segment {
     },
 }
 
+impl Segment {
+    /// Bytes to send.
+    pub fn len(&self) -> u64 {
+        match self {
+            Segment::Bytes(bytes) => bytes.len() as u64,
+            Segment::File { len, .. } => *len,
+        }
+    }
+
+    /// Bytes it holds in memory.
+    pub fn in_memory(&self) -> usize {
+        match self {
+            Segment::Bytes(bytes) => bytes.len(),
+            Segment::File { .. } => 0,
+        }
+    }
+}
+
 /// Why [`write`] stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
@@ -40,7 +58,7 @@ const SLICES: usize = 16;
 /// Most bytes of one sendfile call; bounds the time a disk may hold the calling thread.
 const SENDFILE: u64 = 512 * 1024;
 
-/// Writes from the front of `output` until it is empty, the socket is full, or about `budget` bytes are written.
+/// Writes from the front of `output` until it is empty, the socket is full, or `budget` bytes are written.
 /// Returns the number of bytes.
 ///
 /// # Errors
@@ -55,8 +73,8 @@ pub(crate) fn write(
         load_small_files(output)?;
         let step = match output.front_mut() {
             None => return Ok((total, Stop::Empty)),
-            Some(Segment::File { file, offset, len }) => send_file(socket, file, offset, *len),
-            Some(Segment::Bytes(_)) => send_bytes(socket, output),
+            Some(Segment::File { file, offset, len }) => send_file(socket, file, offset, *len, budget - total),
+            Some(Segment::Bytes(_)) => send_bytes(socket, output, budget - total),
         };
         match step {
             Ok(n) => {
@@ -93,29 +111,39 @@ pub(crate) fn write_slices(
 pub(crate) fn in_memory(output: &VecDeque<Segment>) -> usize {
     output
         .iter()
-        .map(|segment| match segment {
-            Segment::Bytes(bytes) => bytes.len(),
-            Segment::File { .. } => 0,
-        })
+        .map(Segment::in_memory)
         .sum()
 }
 
-fn send_bytes(socket: &TcpStream, output: &VecDeque<Segment>) -> io::Result<u64> {
+fn send_bytes(socket: &TcpStream, output: &VecDeque<Segment>, budget: u64) -> io::Result<u64> {
     let mut slices = [IoSlice::new(&[]); SLICES];
     let mut count = 0;
+    let mut left = usize::try_from(budget).unwrap_or(usize::MAX);
     for (slice, segment) in slices.iter_mut().zip(output) {
         let Segment::Bytes(bytes) = segment else {
             break;
         };
-        *slice = IoSlice::new(bytes);
+        let step = left.min(bytes.len());
+        *slice = IoSlice::new(&bytes[..step]);
         count += 1;
+        left -= step;
+        if left == 0 {
+            break;
+        }
     }
     let more = count < output.len();
     Ok(write_slices(socket, &slices[..count], more)? as u64)
 }
 
-fn send_file(socket: &TcpStream, file: &Arc<File>, offset: &mut u64, len: u64) -> io::Result<u64> {
+fn send_file(
+    socket: &TcpStream,
+    file: &Arc<File>,
+    offset: &mut u64,
+    len: u64,
+    budget: u64,
+) -> io::Result<u64> {
     let mut from = *offset;
+    let len = len.min(budget);
     let count = len.min(SENDFILE) as usize;
     match rustix::fs::sendfile(socket, file, Some(&mut from), count) {
         Ok(0) if len > 0 => Err(shorter()),
@@ -224,7 +252,7 @@ mod tests {
             match stop {
                 Stop::Empty => break,
                 Stop::Blocked => std::thread::yield_now(),
-                Stop::Budget => assert!(n >= 4096),
+                Stop::Budget => assert_eq!(n, 4096),
             }
         }
         drop(client);

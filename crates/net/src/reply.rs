@@ -116,6 +116,7 @@ pub struct Stream {
 
 /// What a protocol does for a [`Reply`].
 pub trait ReplyPort: Send {
+    fn limit(&mut self, limits: crate::Limits);
     fn send(self: Box<Self>, response: Response) -> Sent;
     fn start(
         self: Box<Self>,
@@ -142,6 +143,13 @@ pub trait StreamPort: Send {
 impl Reply {
     pub fn new(port: Box<dyn ReplyPort>) -> Reply {
         Reply { port: Some(port) }
+    }
+
+    /// The response is sent no faster than these limits allow, besides those of the driver.
+    pub fn limit(&mut self, limits: crate::Limits) {
+        if let Some(port) = &mut self.port {
+            port.limit(limits);
+        }
     }
 
     /// Sends a response. Never waits for the client: what the socket does not take at once is sent by the driver.

@@ -1,9 +1,9 @@
-//! Request bodies in files: written block by block on the runtime's blocking threads, so that a slow disk holds up
+//! Request bodies, and streams whose clients are slow, in files. Bodies are written block by block on the runtime's blocking threads, so that a slow disk holds up
 //! one upload and not its driver.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,8 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use bytes::{Bytes, BytesMut};
 use tokio::task::{JoinHandle, spawn_blocking};
 
+use crate::output::Segment;
+
 /// Bytes collected before they are written. Two blocks per upload are in memory: one being filled, one being written.
 const BLOCK: usize = 64 * 1024;
+
+static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// A request body in a file, which is removed when this value is dropped.
 #[derive(Debug)]
@@ -113,6 +117,48 @@ impl Spool {
     }
 }
 
+/// What a stream's client has not taken yet, in a file without a name: it goes with the last descriptor.
+pub(crate) struct Overflow {
+    file: Arc<File>,
+    len: u64,
+}
+
+impl Overflow {
+    /// Creates the file under `directory`.
+    pub fn create(directory: &Path) -> io::Result<Overflow> {
+        let file = loop {
+            let path = directory.join(format!("navis-stream-{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed)));
+            let mut options = OpenOptions::new();
+            match options.read(true).write(true).create_new(true).mode(0o600).open(&path) {
+                Ok(file) => {
+                    std::fs::remove_file(&path)?;
+                    break file;
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) => {
+                    let text = format!("cannot create {}: {error}", path.display());
+                    return Err(io::Error::new(error.kind(), text));
+                }
+            }
+        };
+        Ok(Overflow { file: Arc::new(file), len: 0 })
+    }
+
+    /// Bytes so far.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Writes bytes at the end; the answer is where they are.
+    pub fn append(&mut self, bytes: &[u8]) -> io::Result<Segment> {
+        let offset = self.len;
+        self.file.write_all_at(bytes, offset)?;
+        let len = bytes.len() as u64;
+        self.len += len;
+        Ok(Segment::File { file: self.file.clone(), offset, len })
+    }
+}
+
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
@@ -120,7 +166,6 @@ async fn blocking<T: Send + 'static>(
 }
 
 fn create(directory: &Path) -> io::Result<(File, PathBuf)> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
     loop {
         let number = NUMBER.fetch_add(1, Relaxed);
         let path = directory.join(format!("navis-upload-{}-{number}", std::process::id()));

@@ -56,6 +56,16 @@ counters! {
     handed_over,
     /// Connections closed because the client was silent for too long.
     timeouts,
+    /// Connections closed because the client sent or took bytes too slowly (`minrecvrate`, `minsendrate`).
+    too_slow,
+    /// Connections not served because their address had too many (`maxperaddress`).
+    too_many,
+    /// Idle connections closed because `maxconnections` were open.
+    evicted,
+    /// Responses that were the writers' business (`writersize`).
+    writer_jobs,
+    /// Streams that needed a file for what their clients did not take.
+    stream_files,
     /// Sockets given to the application.
     detached,
     /// Replies dropped without an answer.
@@ -115,6 +125,22 @@ pub struct ConnectionInfo {
     /// Bytes read from it and written to it.
     pub bytes_in: u64,
     pub bytes_out: u64,
+}
+
+/// A response that is being sent at its client's speed, or at the speed of a limit.
+#[derive(Debug, Clone)]
+pub struct Writing {
+    pub connection: ConnectionInfo,
+    /// Of the connection's socket; -1 where it has none of its own.
+    pub descriptor: i32,
+    /// Since when the driver is sending.
+    pub since: SystemTime,
+    /// Bytes sent, head and framing included.
+    pub sent: u64,
+    /// Bytes left, as far as they are known.
+    pub left: u64,
+    /// Limit in bytes per second; 0: none.
+    pub limit: u64,
 }
 
 /// A request body on its way.

@@ -67,14 +67,14 @@ pub(crate) async fn serve(
         Err(error) => {
             shared::debug!("TLS handshake with {peer}: {error}");
             count(&hub.listener.tally.errors);
-            return hub.leave();
+            return hub.leave_address(peer.ip());
         }
     };
     let (inner, mut outer) = match pair() {
         Ok(pair) => pair,
         Err(error) => {
             shared::error!("connection from {peer}: cannot make a pair of sockets: {error}");
-            return hub.leave();
+            return hub.leave_address(peer.ip());
         }
     };
     let http = h1::serve(hub, id, inner, peer, local);

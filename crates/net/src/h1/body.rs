@@ -5,6 +5,7 @@ use std::io;
 use bytes::{Buf, BytesMut};
 use http::{Chunks, Framing, Refusal, RequestHead};
 use shared::Set;
+use tokio::time::Instant;
 
 use super::connection::{Connection, Fill, Wait};
 use crate::Body;
@@ -33,6 +34,7 @@ impl From<Refusal> for Fault {
 impl Connection {
     /// Receives the body that `framing` announces.
     pub(super) async fn body(&mut self, head: &RequestHead, framing: Framing) -> Received {
+        self.body_since = None;
         let received = match framing {
             Framing::None | Framing::Length(0) => self.no_body(head).await,
             Framing::Length(length) => self.sized_body(head, length).await,
@@ -156,7 +158,16 @@ impl Connection {
             progress.set(received);
         }
         self.reads += 1;
-        let wait = Wait::within(self.link.hub.listener.config.recvwait);
+        let config = &self.link.hub.listener.config;
+        if config.minrecvrate > 0 {
+            let begun = *self.body_since.get_or_insert_with(Instant::now);
+            let time = begun.elapsed();
+            if time > config.recvwait && (received as f64) < time.as_secs_f64() * config.minrecvrate as f64 {
+                count(&self.link.hub.listener.tally.too_slow);
+                return Err(Fault::Lost);
+            }
+        }
+        let wait = Wait::within(config.recvwait);
         match self.fill(wait).await {
             Ok(Fill::Data) => Ok(()),
             Ok(Fill::Timeout) => {

@@ -22,6 +22,7 @@ use super::port::Port;
 use super::turn::{End, Step};
 use crate::driver::Hub;
 use crate::output::{self, Segment, Stop, in_memory};
+use crate::pace::{self, Limits};
 use crate::stats::{ConnectionState, count};
 use crate::{Admission, Exchange, Reply, ReplyPort, Request, Times};
 
@@ -50,7 +51,7 @@ pub(crate) async fn serve(
         Ok(link) => Arc::new(link),
         Err(error) => {
             shared::error!("connection from {peer}: cannot watch it: {error}");
-            return hub.closed(id);
+            return hub.closed(id, peer.ip());
         }
     };
     let accepted = Instant::now();
@@ -64,6 +65,7 @@ pub(crate) async fn serve(
         saw_end: false,
         detached: false,
         reads: 0,
+        body_since: None,
     };
     drop(link);
     hub.opened(&connection.link);
@@ -86,6 +88,8 @@ pub(super) struct Connection {
     detached: bool,
     /// Reads the current request needed.
     pub reads: u32,
+    /// When the first bytes of the current body were waited for; kept where bodies have a minimal rate.
+    pub body_since: Option<Instant>,
 }
 
 /// What a wait for bytes brought.
@@ -295,6 +299,10 @@ impl Connection {
         let mut taking = Taking {
             full: false,
             progress: Instant::now(),
+            limits: Limits::new(),
+            blocked: None,
+            waited: Duration::ZERO,
+            taken: 0,
         };
         let end = poll_fn(|cx| self.poll_turn(cx, &mut taking)).await;
         match end {
@@ -326,6 +334,8 @@ impl Connection {
     fn poll_turn(&mut self, cx: &mut Context<'_>, taking: &mut Taking) -> Poll<io::Result<End>> {
         let link = self.link.clone();
         self.poll_client(cx, &link, taking)?;
+        let config = &link.hub.listener.config;
+        let mut paced = false;
         loop {
             let idle = self.output.is_empty();
             match link.turn.next(cx.waker(), &mut self.output, self.saw_end) {
@@ -338,20 +348,42 @@ impl Connection {
                 Step::Write => {
                     if idle {
                         taking.progress = Instant::now();
+                        taking.limits = link.turn.limits();
                     }
+                    let share = match pace::allowance(&taking.limits, std::time::Instant::now()) {
+                        Ok(share) => share.min(WRITE_SHARE),
+                        Err(wait) => {
+                            // Our own slowness is not the client's.
+                            taking.progress = Instant::now();
+                            if self.poll_timer(cx, taking.progress + wait, false).is_ready() {
+                                continue;
+                            }
+                            paced = true;
+                            break;
+                        }
+                    };
                     let Poll::Ready(guard) = link.socket.poll_write_ready(cx) else {
                         break;
                     };
                     let mut guard = guard?;
-                    let (n, stop) = output::write(link.stream(), &mut self.output, WRITE_SHARE)?;
+                    let (n, stop) = output::write(link.stream(), &mut self.output, share)?;
                     link.count_out(n);
+                    pace::charge(&taking.limits, n);
                     link.turn.progress(n, in_memory(&self.output));
                     if n > 0 {
                         taking.progress = Instant::now();
+                        taking.took(n);
                     }
                     match stop {
                         Stop::Empty => {}
-                        Stop::Blocked => guard.clear_ready(),
+                        Stop::Blocked => {
+                            guard.clear_ready();
+                            if taking.is_too_slow(config.sendwait, config.minsendrate) {
+                                count(&link.hub.listener.tally.too_slow);
+                                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+                            }
+                            taking.blocked.get_or_insert_with(Instant::now);
+                        }
                         Stop::Budget => {
                             cx.waker().wake_by_ref();
                             return Poll::Pending;
@@ -363,7 +395,9 @@ impl Connection {
         if link.aborted.load(SeqCst) {
             return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }
-        let config = &link.hub.listener.config;
+        if paced {
+            return Poll::Pending;
+        }
         if self.output.is_empty() {
             // No deadline; but if the response ended without waking us, idle time has begun, and this is where
             // it is noticed.
@@ -518,7 +552,7 @@ impl Drop for Connection {
         if !self.detached && Arc::strong_count(&self.link) > 1 {
             let _ = self.link.stream().shutdown(Shutdown::Both);
         }
-        self.link.hub.closed(self.link.id);
+        self.link.hub.closed(self.link.id, self.link.peer.ip());
     }
 }
 
@@ -528,6 +562,28 @@ struct Taking {
     full: bool,
     /// When the client last took something.
     progress: Instant,
+    /// How fast it may get what it is given.
+    limits: Limits,
+    /// The socket was full then.
+    blocked: Option<Instant>,
+    /// How long the socket has been full in all.
+    waited: Duration,
+    /// Bytes the client took.
+    taken: u64,
+}
+
+impl Taking {
+    fn took(&mut self, n: u64) {
+        self.taken += n;
+        if let Some(since) = self.blocked.take() {
+            self.waited += since.elapsed();
+        }
+    }
+
+    /// Whether the client has made us wait for longer than `patience`, and takes less than `rate` bytes per second.
+    fn is_too_slow(&self, patience: Duration, rate: u64) -> bool {
+        rate > 0 && self.waited > patience && (self.taken as f64) < self.waited.as_secs_f64() * rate as f64
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::io::{self, Read};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::task::{Context, Poll, ready};
@@ -12,7 +13,7 @@ use tokio::io::unix::AsyncFd;
 
 use super::turn::Turn;
 use crate::driver::Hub;
-use crate::stats::{ConnectionInfo, ConnectionState};
+use crate::stats::{ConnectionInfo, ConnectionState, Writing};
 
 /// Bytes of one read.
 const READ: usize = 64 * 1024;
@@ -81,6 +82,11 @@ impl Link {
         self.turn.poke();
     }
 
+    /// Nobody asks anything on it.
+    pub fn is_idle(&self) -> bool {
+        self.state.load(Relaxed) == ConnectionState::Idle as u8
+    }
+
     /// For the list of connections.
     pub fn info(&self) -> ConnectionInfo {
         ConnectionInfo {
@@ -93,6 +99,19 @@ impl Link {
             bytes_in: self.bytes_in.load(Relaxed),
             bytes_out: self.bytes_out.load(Relaxed),
         }
+    }
+
+    /// For the list of responses on their way.
+    pub fn writing(&self) -> Option<Writing> {
+        let (sent, left, since, limit) = self.turn.writing()?;
+        Some(Writing {
+            connection: self.info(),
+            descriptor: self.stream().as_raw_fd(),
+            since: SystemTime::now() - since.elapsed(),
+            sent,
+            left,
+            limit,
+        })
     }
 
     /// Also called by the one who answers: the task may sleep on when a response is complete.

@@ -14,7 +14,9 @@ use super::frame::{Asked, Delimiter, frame};
 use super::link::Link;
 use super::turn::{End, Notice};
 use crate::output::{self, Segment, Stop};
+use crate::pace::{self, Limits, Throttle};
 use crate::reply::OnSent;
+use crate::spool::Overflow;
 use crate::stats::{ConnectionState, count};
 use crate::{Content, Detached, Part, PeerInfo, ReplyPort, Response, Sent, StreamPort, Streaming};
 
@@ -29,6 +31,7 @@ const PIECE: usize = 64 * 1024;
 pub(crate) struct Port {
     link: Arc<Link>,
     asked: Asked,
+    limits: Limits,
 }
 
 impl Port {
@@ -43,7 +46,7 @@ impl Port {
                 && head.is_some_and(RequestHead::wants_keep_alive),
             max_download: config.keepalivemaxdownloadsize,
         };
-        Port { link, asked }
+        Port { link, asked, limits: Limits::new() }
     }
 
     /// Encodes the head; nothing for a request without version.
@@ -53,6 +56,21 @@ impl Port {
             http::encode_head(self.asked.version, head, &mut bytes);
         }
         bytes
+    }
+
+    /// What the answering thread may write itself of a response of `body` bytes. Responses that are the writers' business
+    /// get their own limit.
+    fn own_share(&mut self, body: u64) -> u64 {
+        let listener = &self.link.hub.listener;
+        let large = body >= listener.writersize();
+        if large && listener.config.writerratelimit > 0 {
+            self.limits.push(Arc::new(Throttle::new(listener.config.writerratelimit)));
+        }
+        if large {
+            count(&listener.tally.writer_jobs);
+        }
+        let share = pace::allowance(&self.limits, std::time::Instant::now()).unwrap_or(0);
+        share.min(OWN_SHARE)
     }
 
     fn closing(&self, close: Option<bool>) -> Option<bool> {
@@ -77,7 +95,11 @@ impl Port {
 }
 
 impl ReplyPort for Port {
-    fn send(self: Box<Self>, response: Response) -> Sent {
+    fn limit(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
+    fn send(mut self: Box<Self>, response: Response) -> Sent {
         let Response {
             mut head,
             content,
@@ -98,6 +120,7 @@ impl ReplyPort for Port {
             body = length;
             add_content(&mut output, content);
         }
+        let share = self.own_share(body);
         self.announce(on_sent, head_length, body);
         let turn = &self.link.turn;
         let done = || End::Done {
@@ -105,12 +128,14 @@ impl ReplyPort for Port {
             at: Instant::now(),
         };
         let written = match turn.may_write() {
-            Ok(_) => output::write(self.link.stream(), &mut output, OWN_SHARE),
+            Ok(_) if share == 0 => Ok((0, Stop::Budget)),
+            Ok(_) => output::write(self.link.stream(), &mut output, share),
             Err(error) => Err(error),
         };
         match written {
             Ok((n, Stop::Empty)) => {
                 self.link.count_out(n);
+                pace::charge(&self.limits, n);
                 turn.wrote(n);
                 self.link.set_state(ConnectionState::Idle);
                 turn.end(done());
@@ -119,6 +144,8 @@ impl ReplyPort for Port {
             Ok((n, _)) => {
                 self.link.count_out(n);
                 turn.wrote(n);
+                pace::charge(&self.limits, n);
+                turn.limit(self.limits);
                 count(&self.link.hub.listener.tally.handed_over);
                 let pushed = turn.push(&mut output, None);
                 turn.end(done());
@@ -136,7 +163,7 @@ impl ReplyPort for Port {
     }
 
     fn start(
-        self: Box<Self>,
+        mut self: Box<Self>,
         mut head: ResponseHead,
         streaming: Streaming,
     ) -> io::Result<Box<dyn StreamPort>> {
@@ -150,6 +177,11 @@ impl ReplyPort for Port {
             self.link.turn.end(End::Aborted { reset: false });
             return Err(error);
         }
+        let rate = self.link.hub.listener.config.writerratelimit;
+        if rate > 0 && self.link.hub.listener.writerstreaming() {
+            self.limits.push(Arc::new(Throttle::new(rate)));
+        }
+        self.link.turn.limit(self.limits.clone());
         let head = self.encode(&head);
         // How long the body becomes is known at its end; if that never comes, what was written counts.
         self.announce(on_sent, head.len(), u64::MAX);
@@ -161,6 +193,7 @@ impl ReplyPort for Port {
             promised: length.filter(|_| frame.delimiter != Delimiter::None),
             accepted: 0,
             begun: false,
+            overflow: None,
             port: *self,
         }))
     }
@@ -232,6 +265,8 @@ struct Flow {
     accepted: u64,
     /// Something was sent.
     begun: bool,
+    /// What the client of a stream that must not block does not take.
+    overflow: Option<Overflow>,
 }
 
 impl Flow {
@@ -256,12 +291,17 @@ impl Flow {
         self.begun = true;
         let mut pieces = [&prefix[..], extra, suffix];
         let link = &self.port.link;
-        while link.turn.may_write()? {
+        if link.turn.may_write()? {
+            // Everything was sent: the file has done its duty.
+            self.overflow = None;
+        }
+        while link.turn.may_write()? && pace::allowance(&self.port.limits, std::time::Instant::now()).is_ok() {
             let slices = pieces.map(IoSlice::new);
             match output::write_slices(link.stream(), &slices, false) {
                 Ok(n) => {
                     link.count_out(n as u64);
                     link.turn.wrote(n as u64);
+                    pace::charge(&self.port.limits, n as u64);
                     if skip(&mut pieces, n) {
                         return Ok(());
                     }
@@ -276,7 +316,23 @@ impl Flow {
         }
         count(&link.hub.listener.tally.handed_over);
         let rest = Bytes::from(pieces.concat());
-        let limit = link.hub.listener.config.streambuffer.max(1);
+        let config = &link.hub.listener.config;
+        if link.hub.listener.writerstreaming() {
+            if link.turn.has_room(rest.len(), config.writermemory)? {
+                return link.turn.push_segment(Segment::Bytes(rest));
+            }
+            let overflow = match &mut self.overflow {
+                Some(overflow) => overflow,
+                slot => {
+                    count(&link.hub.listener.tally.stream_files);
+                    slot.insert(Overflow::create(&config.uploadpath)?)
+                }
+            };
+            if overflow.len() + rest.len() as u64 <= config.writerspool {
+                return link.turn.push_segment(overflow.append(&rest)?);
+            }
+        }
+        let limit = config.streambuffer.max(1);
         let mut output = VecDeque::from([Segment::Bytes(rest)]);
         link.turn.push(&mut output, Some(limit))
     }

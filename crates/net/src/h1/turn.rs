@@ -28,15 +28,17 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 use std::task::Waker;
 
 use bytes::{Bytes, BytesMut};
 use parking_lot::{Condvar, Mutex};
 use tokio::time::Instant;
 
-use crate::SentInfo;
 use crate::output::{Segment, in_memory};
+use crate::pace::Limits;
 use crate::reply::OnSent;
+use crate::{SentInfo, pace};
 
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +86,10 @@ struct State {
     notice: Option<Notice>,
     /// Bytes written to the socket in this turn, by either party.
     wire: u64,
+    /// How fast the connection may write.
+    limits: Limits,
+    /// When the connection became the writer.
+    since: Option<Instant>,
 }
 
 /// Whom to tell about the end of a response, and what.
@@ -104,6 +110,8 @@ impl Turn {
         state.end = None;
         state.handed_over = false;
         state.wire = 0;
+        state.limits = Limits::new();
+        state.since = None;
         state.notice = None;
         debug_assert!(state.queue.is_empty());
     }
@@ -148,6 +156,25 @@ impl Turn {
         }
         state.eager = saw_end || !state.unread.is_empty();
         Step::Wait
+    }
+
+    /// The limits of the response that is being written.
+    pub fn limits(&self) -> Limits {
+        self.state.lock().limits.clone()
+    }
+
+    /// What the connection is writing at the moment for a slow client: bytes sent and bytes left as far as they are
+    /// known, since when, and the rate it is limited to.
+    pub fn writing(&self) -> Option<(u64, u64, Instant, u64)> {
+        let state = self.state.lock();
+        let since = state.since.filter(|_| state.handed_over)?;
+        let queued: u64 = state.queue.iter().map(Segment::len).sum();
+        let left = queued + state.taken as u64;
+        let left = match &state.notice {
+            Some(notice) if notice.body != u64::MAX => (notice.head + notice.body).saturating_sub(state.wire),
+            _ => left,
+        };
+        Some((state.wire, left, since, pace::lowest(&state.limits)))
     }
 
     /// The connection wrote `n` bytes; `left` bytes in memory are still to be written.
@@ -217,6 +244,38 @@ impl Turn {
         }
     }
 
+    /// Sets how fast the connection may write what is handed over in this turn.
+    pub fn limit(&self, limits: Limits) {
+        self.state.lock().limits = limits;
+    }
+
+    /// Whether `more` bytes may wait in memory beside those that do.
+    pub fn has_room(&self, more: usize, limit: usize) -> io::Result<bool> {
+        let state = self.state.lock();
+        match state.failed {
+            Some(kind) => Err(kind.into()),
+            None => Ok(state.queued + state.taken + more <= limit),
+        }
+    }
+
+    /// Gives a segment to the connection without waiting for anything.
+    pub fn push_segment(&self, segment: Segment) -> io::Result<()> {
+        let mut state = self.state.lock();
+        if let Some(kind) = state.failed {
+            return Err(kind.into());
+        }
+        state.queued += segment.in_memory();
+        match (state.queue.back_mut(), segment) {
+            (
+                Some(Segment::File { file, offset, len }),
+                Segment::File { file: same, offset: next, len: more },
+            ) if Arc::ptr_eq(file, &same) && *offset + *len == next => *len += more,
+            (_, segment) => state.queue.push_back(segment),
+        }
+        self.hand_over(state);
+        Ok(())
+    }
+
     /// Gives output to the connection. With a limit, waits until less than that many bytes are in memory; must
     /// then not be called on a driver's thread.
     pub fn push(&self, output: &mut VecDeque<Segment>, limit: Option<usize>) -> io::Result<()> {
@@ -232,16 +291,21 @@ impl Turn {
         }
         state.queued += in_memory(output);
         state.queue.append(output);
+        self.hand_over(state);
+        Ok(())
+    }
+
+    fn hand_over(&self, mut state: parking_lot::MutexGuard<'_, State>) {
         // Already at work, it looks here before it sleeps; but it may be waiting for the socket, and then it looks
         // when that is writable. No need to disturb it in either case.
         let wake = !state.handed_over;
         state.handed_over = true;
+        state.since.get_or_insert_with(Instant::now);
         let waker = if wake { state.waker.clone() } else { None };
         drop(state);
         if let Some(waker) = waker {
             waker.wake();
         }
-        Ok(())
     }
 
     /// Ends the turn. Only once, by the one who holds the reply or the stream.
@@ -305,7 +369,6 @@ fn tell(notice: Option<Notice>, error: Option<io::ErrorKind>) {
 mod tests {
     use super::*;
     use std::future::poll_fn;
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
     use std::task::{Context, Poll, Wake};
 
