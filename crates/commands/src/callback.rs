@@ -71,14 +71,15 @@ impl Callback {
             .chain(parts.args.iter().map(String::as_str))
             .chain(after.iter().copied());
         if parts.plain {
-            let mut words = vec![Obj::from(&parts.script)];
+            // The name as a value that keeps the command Tcl found under it.
+            let mut words = vec![self.compiled(interp, |parts| parts.script.clone())];
             words.extend(args.map(Obj::from));
             return interp.call_global(&words);
         }
         if !before.is_empty() || !after.is_empty() {
             return interp.eval_obj_global(&Obj::from(join(&parts.script, args)));
         }
-        let script = self.compiled(interp);
+        let script = self.compiled(interp, |parts| join(&parts.script, parts.args.iter().map(String::as_str)));
         interp.eval_obj_global(&script)
     }
 
@@ -111,7 +112,7 @@ impl Callback {
         }
     }
 
-    fn compiled(&self, interp: &Interp) -> Obj {
+    fn compiled(&self, interp: &Interp, text: impl FnOnce(&Parts) -> String) -> Obj {
         let cache = interp.data::<Compiled>().unwrap_or_else(|| {
             let fresh = Rc::new(Compiled::default());
             interp.set_data(Rc::clone(&fresh));
@@ -122,10 +123,7 @@ impl Callback {
             cache.clear();
         }
         let key = Arc::as_ptr(&self.0) as usize;
-        let entry = cache.entry(key).or_insert_with(|| {
-            let text = join(&self.0.script, self.0.args.iter().map(String::as_str));
-            (self.clone(), Obj::from(text))
-        });
+        let entry = cache.entry(key).or_insert_with(|| (self.clone(), Obj::from(text(&self.0))));
         entry.1.clone()
     }
 }

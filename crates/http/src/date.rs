@@ -83,12 +83,23 @@ fn with_separator(seconds: i64, separator: char) -> String {
     let (year, month, day) = date_of(days);
     let weekday = DAYS[(days + 4).rem_euclid(7) as usize];
     let month = MONTHS[month as usize - 1];
-    format!(
-        "{weekday}, {day:02}{separator}{month}{separator}{year:04} {:02}:{:02}:{:02} GMT",
-        clock / 3600,
-        clock / 60 % 60,
-        clock % 60
-    )
+    // By hand: two dates in every response.
+    let mut text = String::with_capacity(29);
+    let two = |n: i64| [b'0' + (n / 10 % 10) as u8, b'0' + (n % 10) as u8].map(char::from);
+    text.push_str(weekday);
+    text.push_str(", ");
+    text.extend(two(day));
+    text.push(separator);
+    text.push_str(month);
+    text.push(separator);
+    text.extend(two(year / 100));
+    text.extend(two(year % 100));
+    for (lead, n) in [(' ', clock / 3600), (':', clock / 60 % 60), (':', clock % 60)] {
+        text.push(lead);
+        text.extend(two(n));
+    }
+    text.push_str(" GMT");
+    text
 }
 
 fn separators(bytes: &[u8], expected: &[(usize, u8)]) -> Option<()> {

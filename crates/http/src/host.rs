@@ -40,13 +40,21 @@ pub fn check(value: &str) -> Result<(), String> {
     if value.is_empty() {
         return Ok(());
     }
-    parse(value).map(drop)
+    split(value).map(drop)
 }
 
 /// Splits a Host field or the authority of a request target; no user information, the port a number below 65536.
 ///
 /// The error is a sentence for the log.
 pub fn parse(value: &str) -> Result<HostPort, String> {
+    let (host, port) = split(value)?;
+    Ok(HostPort {
+        host: host.to_owned(),
+        port,
+    })
+}
+
+fn split(value: &str) -> Result<(&str, Option<u16>), String> {
     let wrong = || {
         format!(
             "Host is malformed: \"{}\" (RFC 9110 section 7.2)",
@@ -86,10 +94,7 @@ pub fn parse(value: &str) -> Result<HostPort, String> {
         }
         _ => return Err(wrong()),
     };
-    Ok(HostPort {
-        host: host.to_owned(),
-        port,
-    })
+    Ok((host, port))
 }
 
 /// RFC 3986 section 3.2.2: `reg-name`.

@@ -67,11 +67,14 @@ impl Types {
 
     /// The type for an extension without its dot.
     pub fn by_extension(&self, extension: &str) -> &str {
-        let lower = extension.to_ascii_lowercase();
-        if let Some(own) = self.own.get(&lower) {
+        let lower = match extension.bytes().any(|b| b.is_ascii_uppercase()) {
+            true => std::borrow::Cow::Owned(extension.to_ascii_lowercase()),
+            false => std::borrow::Cow::Borrowed(extension),
+        };
+        if let Some(own) = self.own.get(&*lower) {
             return own;
         }
-        match TYPES.binary_search_by(|(have, _)| have.cmp(&lower.as_str())) {
+        match TYPES.binary_search_by(|(have, _)| (*have).cmp(&*lower)) {
             Ok(at) => TYPES[at].1,
             Err(_) => &self.default,
         }

@@ -157,6 +157,10 @@ impl Driver {
                 .enable_io()
                 .enable_time()
                 .max_blocking_threads(config.spoolerthreads.max(1))
+                .on_thread_park({
+                    let application = hub.application.clone();
+                    move || application.rest()
+                })
                 .on_thread_start({
                     let name = format!("-spooler:{}:{number}-", config.name);
                     move || shared::thread::set_name(&name)

@@ -25,6 +25,10 @@ pub trait Application: Send + Sync + 'static {
         listener: &Listener,
     ) -> Response;
 
+    /// A driver thread has done everything there was to do and is about to wait. What [`Application::handle`] put off
+    /// for the sake of doing it together has to be done now.
+    fn rest(&self) {}
+
     /// Asked when a head is complete, before the body is read (and before `100 Continue` is sent).
     fn admit(&self, _head: &RequestHead, _peer: SocketAddr, _listener: &Listener) -> Admission {
         Admission::Accept

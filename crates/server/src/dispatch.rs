@@ -83,13 +83,15 @@ pub fn address(
             driver.server_for(Some(&authority.text(None)), port)
         }
         _ => {
-            if let Some(host) = host {
-                http::host::check(host).map_err(Refusal::bad)?;
-            } else if head.version >= (1, 1) {
+            match host {
+                Some(host) => {
+                    http::host::check(host).map_err(Refusal::bad)?;
+                    driver.server_of(host, port)
+                }
                 // RFC 9112 section 3.2.
-                return Err(Refusal::bad("the Host header field is missing"));
+                None if head.version >= (1, 1) => return Err(Refusal::bad("the Host header field is missing")),
+                None => driver.server_for(None, port),
             }
-            driver.server_for(host, port)
         }
     };
     let http::target::Target {

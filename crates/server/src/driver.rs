@@ -1,7 +1,9 @@
 //! A configured driver: which server answers for which host, and how the network asks.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use http::{Refusal, RequestHead};
@@ -70,10 +72,31 @@ impl DriverEntry {
     pub fn add_host(&self, host: &str, server: &Arc<VirtualServer>) {
         let host = host.trim().trim_end_matches('.').to_ascii_lowercase();
         self.hosts.write().entry(host).or_insert_with(|| Arc::clone(server));
+        HOSTS.fetch_add(1, Ordering::Release);
     }
 
     pub fn set_default(&self, server: &Arc<VirtualServer>) {
         *self.default.write() = Some(Arc::clone(server));
+        HOSTS.fetch_add(1, Ordering::Release);
+    }
+
+    /// The same for a value that is checked already, from memory where it was asked for lately on this thread: most
+    /// requests of a server name the same few hosts.
+    pub fn server_of(&self, host: &str, port: u16) -> Arc<VirtualServer> {
+        LATELY.with_borrow_mut(|lately| {
+            let here = (std::ptr::from_ref(self) as usize, HOSTS.load(Ordering::Acquire), port);
+            if let Some(known) = lately.iter().find(|known| known.key == here && *known.host == *host) {
+                if let Some(server) = known.server.upgrade() {
+                    return server;
+                }
+            }
+            let server = self.server_for(Some(host), port);
+            if lately.len() >= MOST_LATELY {
+                lately.remove(0);
+            }
+            lately.push(Known { key: here, host: host.into(), server: Arc::downgrade(&server) });
+            server
+        })
     }
 
     /// `(host, server)` for `ns_server hosts` and `ns_driver`.
@@ -173,6 +196,23 @@ impl DriverEntry {
     }
 }
 
+/// Hosts a thread remembers.
+const MOST_LATELY: usize = 8;
+
+/// A host as it was asked for: by which driver, at which state of the host tables, on which port.
+struct Known {
+    key: (usize, u64, u16),
+    host: Box<str>,
+    server: Weak<VirtualServer>,
+}
+
+thread_local! {
+    static LATELY: RefCell<Vec<Known>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Counts the changes of all host tables.
+static HOSTS: AtomicU64 = AtomicU64::new(0);
+
 /// What the network sees of us.
 struct Front {
     entry: Arc<DriverEntry>,
@@ -181,6 +221,10 @@ struct Front {
 impl Application for Front {
     fn handle(&self, exchange: Exchange) {
         crate::request::arrive(&self.entry, exchange);
+    }
+
+    fn rest(&self) {
+        crate::request::submit_waiting();
     }
 
     fn refuse(&self, refusal: &Refusal, head: Option<&RequestHead>, _listener: &Listener) -> Response {

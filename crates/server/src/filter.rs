@@ -84,7 +84,11 @@ impl Filters {
     /// Whether any filter or trace could concern this request; cheap, asked for every request.
     pub fn concern(&self, method: &str, url: &str, context: &dyn Context) -> bool {
         let any = |l: &RwLock<Arc<Vec<Arc<Filter>>>>| {
-            let list = Arc::clone(&l.read());
+            let list = l.read();
+            if list.is_empty() {
+                return false;
+            }
+            let list = Arc::clone(&list);
             list.iter()
                 .any(|f| f.concerns(f.stage, method, url, context))
         };
@@ -118,7 +122,11 @@ impl Filters {
         url: &str,
         context: &dyn Context,
     ) -> Vec<Arc<Filter>> {
-        let list = Arc::clone(&from.read());
+        let list = from.read();
+        if list.is_empty() {
+            return Vec::new();
+        }
+        let list = Arc::clone(&list);
         list.iter()
             .filter(|f| f.concerns(stage, method, url, context))
             .cloned()

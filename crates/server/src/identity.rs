@@ -12,8 +12,8 @@ pub const PRODUCT: &str = "Navis";
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The `Server` header: `Navis/0.1.0`.
-pub fn server_header() -> String {
-    format!("{PRODUCT}/{VERSION}")
+pub fn server_header() -> &'static str {
+    concat!("Navis/", env!("CARGO_PKG_VERSION"))
 }
 
 /// `ns_info buildinfo`.

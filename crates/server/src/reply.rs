@@ -1,5 +1,6 @@
 //! What every response gets before it leaves: date, server, extra headers; and the built-in notice pages.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,7 +14,7 @@ use crate::vserver::VirtualServer;
 /// Adds `date`, `server` and the extra header fields of server and driver, where the response has none of its own.
 pub fn dress(headers: &mut Set, server: &VirtualServer, driver: &DriverEntry) {
     if headers.iget("date").is_none() {
-        headers.put("date", http::date::format(unix_now()));
+        with_date(|date| headers.put("date", date));
     }
     if !server.settings.stealthmode && headers.iget("server").is_none() {
         headers.put("server", crate::identity::server_header());
@@ -21,6 +22,20 @@ pub fn dress(headers: &mut Set, server: &VirtualServer, driver: &DriverEntry) {
     for (key, value) in server.extra_headers.iter().chain(&driver.extra_headers) {
         headers.put(key.to_ascii_lowercase(), value);
     }
+}
+
+/// The date of now, formatted once a second on each thread.
+fn with_date<R>(work: impl FnOnce(&str) -> R) -> R {
+    thread_local! {
+        static LAST: RefCell<(i64, String)> = const { RefCell::new((i64::MIN, String::new())) };
+    }
+    LAST.with_borrow_mut(|(second, text)| {
+        let now = unix_now();
+        if *second != now {
+            (*second, *text) = (now, http::date::format(now));
+        }
+        work(text)
+    })
 }
 
 /// Seconds since 1970.

@@ -1,5 +1,6 @@
 //! The walk of a request, in the order of events. Nothing is done here; everything is called from here.
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -156,10 +157,52 @@ pub fn arrive(driver: &Arc<DriverEntry>, exchange: Exchange) {
         };
     }
     walk.stamps.queue = Instant::now();
-    let pool = Arc::clone(&walk.pool);
-    if let Err(crate::pool::Overrun(walk)) = pool.submit(Box::new(walk)) {
-        dispatch::overrun(*walk);
+    let all = WAITING.with_borrow_mut(|waiting| {
+        waiting.walks.push(Box::new(walk));
+        waiting.walks.len() >= if waiting.rests { TOGETHER } else { 1 }
+    });
+    if all {
+        submit();
     }
+}
+
+/// Requests a driver thread has at hand before they go to their pools whatever else it has to do.
+const TOGETHER: usize = 16;
+
+/// Requests for pools that a driver thread read while it went through what was ready. They are handed over together when
+/// the thread has nothing else to do: a connection thread that is woken for the first would otherwise take the
+/// processor from the driver, to sleep again before the second is there.
+#[derive(Default)]
+struct Waiting {
+    walks: Vec<Box<Walk>>,
+    /// This thread says when it rests; others hand over at once.
+    rests: bool,
+}
+
+thread_local! {
+    static WAITING: RefCell<Waiting> = RefCell::default();
+}
+
+/// Hands over what waits, on a driver thread that is about to rest.
+pub fn submit_waiting() {
+    WAITING.with_borrow_mut(|waiting| waiting.rests = true);
+    submit();
+}
+
+fn submit() {
+    let mut walks = WAITING.with_borrow_mut(|waiting| std::mem::take(&mut waiting.walks));
+    for walk in walks.drain(..) {
+        let pool = Arc::clone(&walk.pool);
+        if let Err(crate::pool::Overrun(walk)) = pool.submit(walk) {
+            dispatch::overrun(*walk);
+        }
+    }
+    // The room is kept for the next ones.
+    WAITING.with_borrow_mut(|waiting| {
+        if waiting.walks.is_empty() {
+            waiting.walks = walks;
+        }
+    });
 }
 
 /// Stations 5 to 8, on a connection thread: filters, authorization, handler, response, traces, log.

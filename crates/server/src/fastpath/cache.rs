@@ -1,11 +1,13 @@
 //! Small files in memory, within a budget of bytes; the least recently used ones go first.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 use super::file::{self, FileState, Loaded};
@@ -33,9 +35,10 @@ pub struct CacheStats {
 
 #[derive(Default)]
 struct State {
-    entries: HashMap<Arc<Path>, Entry>,
+    /// By the bytes of the path: a path as such is hashed component by component.
+    entries: HashMap<Arc<OsStr>, Entry>,
     /// By the turn of their last use.
-    uses: BTreeMap<u64, Arc<Path>>,
+    uses: BTreeMap<u64, Arc<OsStr>>,
     turn: u64,
     bytes: u64,
     stats: CacheStats,
@@ -121,7 +124,8 @@ impl FileCache {
 
 impl State {
     fn find(&mut self, path: &Path, current: &FileState) -> Option<Bytes> {
-        let Some(entry) = self.entries.get_mut(path) else {
+        let some = self.entries.len() as u64 / 4;
+        let Some(entry) = self.entries.get_mut(path.as_os_str()) else {
             self.stats.misses += 1;
             return None;
         };
@@ -132,10 +136,13 @@ impl State {
             return None;
         }
         self.stats.hits += 1;
-        self.turn += 1;
-        let name = self.uses.remove(&entry.turn)?;
-        entry.turn = self.turn;
-        self.uses.insert(self.turn, name);
+        // What is used all the time stays among the young ones without being moved each time.
+        if self.turn - entry.turn > some {
+            self.turn += 1;
+            let name = self.uses.remove(&entry.turn)?;
+            entry.turn = self.turn;
+            self.uses.insert(self.turn, name);
+        }
         Some(entry.bytes.clone())
     }
 
@@ -150,11 +157,11 @@ impl State {
                 break;
             };
             let oldest = Arc::clone(oldest);
-            self.remove(&oldest);
+            self.remove(Path::new(&*oldest));
             self.stats.pruned += 1;
         }
         self.turn += 1;
-        let name: Arc<Path> = Arc::from(path);
+        let name: Arc<OsStr> = Arc::from(path.as_os_str());
         self.uses.insert(self.turn, Arc::clone(&name));
         self.entries.insert(
             name,
@@ -168,7 +175,7 @@ impl State {
     }
 
     fn remove(&mut self, path: &Path) {
-        if let Some(entry) = self.entries.remove(path) {
+        if let Some(entry) = self.entries.remove(path.as_os_str()) {
             self.uses.remove(&entry.turn);
             self.bytes -= cost(path, &entry.bytes);
         }

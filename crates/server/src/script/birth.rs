@@ -502,9 +502,10 @@ pub(super) fn cleanup(interp: &Interp, context: &Rc<Context>) {
         }
     }
     close_channels(interp);
-    for name in globals(interp) {
-        if !context.kept_globals.borrow().contains(&name) && !is_kept(&name) {
-            interp.unset_global(&name);
+    for name in list_of(interp, |words| &words.globals) {
+        let stays = |n: &str| context.kept_globals.borrow().contains(n) || is_kept(n);
+        if !name.with_text(stays) {
+            interp.unset_global(&name.text());
         }
     }
     context.set_conn(None);
@@ -513,11 +514,25 @@ pub(super) fn cleanup(interp: &Interp, context: &Rc<Context>) {
 }
 
 fn globals(interp: &Interp) -> Vec<String> {
-    let names = interp
-        .call_global(&[Obj::from("::tcl::info::globals")])
-        .ok()
-        .and_then(|n| n.elements().ok());
-    names.unwrap_or_default().iter().map(Obj::text).collect()
+    list_of(interp, |words| &words.globals).iter().map(Obj::text).collect()
+}
+
+/// Commands that are called after every request, as values that keep what Tcl found under their names.
+struct Words {
+    globals: [Obj; 1],
+    channels: [Obj; 1],
+}
+
+fn list_of(interp: &Interp, which: impl FnOnce(&Words) -> &[Obj; 1]) -> Vec<Obj> {
+    let words = interp.data::<Words>().unwrap_or_else(|| {
+        let words = Rc::new(Words {
+            globals: [Obj::from("::tcl::info::globals")],
+            channels: [Obj::from("::tcl::chan::names")],
+        });
+        interp.set_data(Rc::clone(&words));
+        words
+    });
+    interp.call_global(which(&words)).ok().and_then(|n| n.elements().ok()).unwrap_or_default()
 }
 
 /// Variables of Tcl itself, some of which come into being late.
@@ -529,11 +544,7 @@ fn is_kept(name: &str) -> bool {
 
 /// Closes what a script left open. The standard channels belong to the process.
 fn close_channels(interp: &Interp) {
-    let open = interp
-        .call_global(&["::chan", "names"].map(Obj::from))
-        .ok()
-        .and_then(|n| n.elements().ok());
-    for name in open.unwrap_or_default() {
+    for name in list_of(interp, |words| &words.channels) {
         if !name.with_text(|n| matches!(n, "stdin" | "stdout" | "stderr")) {
             // What cannot be closed is gone as well.
             let _ = interp.call_global(&[Obj::from("::close"), name]);

@@ -71,8 +71,9 @@ impl Runner {
 
     /// Runs the filters of a stage that concern the request, until one objects.
     pub fn filters(&self, conn: &Rc<Conn>, stage: Stage) -> Verdict {
-        let (method, url) = (conn.method.borrow().clone(), conn.url());
-        let found = conn.with_context(|c| self.server.filters.matching(stage, &method, &url, c));
+        let found = conn.with_context(|c| {
+            self.server.filters.matching(stage, &conn.method.borrow(), &conn.target.borrow().path, c)
+        });
         for filter in found {
             self.interp.allow_exceptions();
             let result = match filter.action.run(&self.interp, conn, stage) {
