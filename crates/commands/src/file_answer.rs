@@ -49,11 +49,11 @@ commands! { TABLE(call):
     "ns_writer list" [-server as "/server/": Option<String>]
         => writers(call, server.as_deref());
 
-    /// Size from which the reference hands files to writer threads.
+    /// Size from which a response is a writer's business.
     "ns_writer size" [-driver: Option<String>] (size: Option<Int<1024, MAX>>)
         => writer_size(call, driver.as_deref(), size);
 
-    /// Whether the reference streams through writer threads.
+    /// Whether streams never hold a connection thread.
     "ns_writer streaming" [-driver: Option<String>] (value as "true|false": Option<bool>)
         => writer_streaming(call, driver.as_deref(), value);
 
@@ -307,8 +307,34 @@ fn writers(call: &Call<'_>, server: Option<&str>) -> Outcome<Obj> {
     {
         return Err(tcl::error(format!("invalid server: \"{name}\"")));
     }
-    // Responses leave through the driver's event loop, not through writers that could be listed.
-    Ok(Obj::new())
+    let mut rows = Vec::new();
+    for driver in context(call).process.drivers.read().iter() {
+        let Some(running) = driver.running() else { continue };
+        for one in running.writing() {
+            let label = one.label.as_deref().cloned().unwrap_or_default();
+            if server.is_some_and(|name| name != label.server) {
+                continue;
+            }
+            let since = one.since.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+            let seconds = one.since.elapsed().unwrap_or_default().as_secs_f64();
+            let kilobytes = |bytes: u64| bytes / 1024;
+            let rate = if seconds > 0.0 { (one.sent as f64 / seconds) as u64 } else { 0 };
+            rows.push(Obj::list([
+                Obj::from(format!("{}.{:06}", since.as_secs(), since.subsec_micros())),
+                Obj::from(format!("-driver:{}-", driver.name)),
+                Obj::from(driver.name.as_str()),
+                Obj::from(if label.pool == "default" { "" } else { label.pool.as_str() }),
+                Obj::from(one.connection.peer.ip().to_string()),
+                Obj::from(i64::from(one.descriptor)),
+                Obj::from(one.left),
+                Obj::from(one.sent),
+                Obj::from(kilobytes(rate)),
+                Obj::from(kilobytes(one.limit)),
+                Obj::from(label.data.as_str()),
+            ]));
+        }
+    }
+    Ok(Obj::list(rows))
 }
 
 fn writer_size(
@@ -316,14 +342,25 @@ fn writer_size(
     driver: Option<&str>,
     size: Option<Int<1024, MAX>>,
 ) -> Outcome<i64> {
-    // A socket takes what it can at once and the event loop sends the rest: no size decides about that.
-    listener(call, driver)?;
-    Ok(size.map_or(1024 * 1024, Int::get))
+    let entry = listener(call, driver)?;
+    let Some(running) = entry.running() else {
+        return Ok(i64::try_from(entry.config.writersize).unwrap_or(i64::MAX));
+    };
+    if let Some(size) = size {
+        running.listener().set_writersize(size.get().unsigned_abs());
+    }
+    Ok(i64::try_from(running.listener().writersize()).unwrap_or(i64::MAX))
 }
 
 fn writer_streaming(call: &Call<'_>, driver: Option<&str>, value: Option<bool>) -> Outcome<bool> {
-    listener(call, driver)?;
-    Ok(value.unwrap_or(false))
+    let entry = listener(call, driver)?;
+    let Some(running) = entry.running() else {
+        return Ok(entry.config.writerstreaming);
+    };
+    if let Some(on) = value {
+        running.listener().set_writerstreaming(on);
+    }
+    Ok(running.listener().writerstreaming())
 }
 
 fn listener(call: &Call<'_>, driver: Option<&str>) -> Outcome<Arc<server::driver::DriverEntry>> {

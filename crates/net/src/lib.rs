@@ -30,8 +30,8 @@ pub use exchange::{Admission, Application, Body, Exchange, Request, Times, TlsIn
 pub use listener::{Bound, bind};
 pub use pace::{Limits, Throttle};
 pub use reply::{
-    Content, Detached, Part, PeerInfo, Reply, ReplyPort, Response, Sent, SentInfo, Stream,
-    StreamPort, Streaming,
+    Content, Detached, Label, Part, PeerInfo, Reply, ReplyPort, Response, Sent, SentInfo, Stream,
+    StreamPort, Streaming, Terms,
 };
 pub use spool::SpooledFile;
 pub use stats::{ConnectionInfo, ConnectionState, Counters, Upload, Writing};

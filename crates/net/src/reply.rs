@@ -54,6 +54,24 @@ pub enum Part {
     },
 }
 
+/// What holds for the sending of a response.
+#[derive(Clone, Default)]
+pub struct Terms {
+    /// It is sent no faster than these allow.
+    pub limits: crate::Limits,
+    /// Whose it is, for the list of what is on its way.
+    pub label: Option<Arc<Label>>,
+}
+
+/// See [`Terms::label`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Label {
+    pub server: String,
+    pub pool: String,
+    /// What the application keeps with the request.
+    pub data: String,
+}
+
 /// How the body of a stream is framed.
 #[derive(Default)]
 pub struct Streaming {
@@ -116,7 +134,7 @@ pub struct Stream {
 
 /// What a protocol does for a [`Reply`].
 pub trait ReplyPort: Send {
-    fn limit(&mut self, limits: crate::Limits);
+    fn terms(&mut self, terms: Terms);
     fn send(self: Box<Self>, response: Response) -> Sent;
     fn start(
         self: Box<Self>,
@@ -145,10 +163,10 @@ impl Reply {
         Reply { port: Some(port) }
     }
 
-    /// The response is sent no faster than these limits allow, besides those of the driver.
-    pub fn limit(&mut self, limits: crate::Limits) {
+    /// On what terms the response is sent, besides those of the driver.
+    pub fn terms(&mut self, terms: Terms) {
         if let Some(port) = &mut self.port {
-            port.limit(limits);
+            port.terms(terms);
         }
     }
 

@@ -141,6 +141,8 @@ pub struct Writing {
     pub left: u64,
     /// Limit in bytes per second; 0: none.
     pub limit: u64,
+    /// Whose it is.
+    pub label: Option<Arc<crate::Label>>,
 }
 
 /// A request body on its way.

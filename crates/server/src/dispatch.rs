@@ -262,7 +262,7 @@ pub fn handler_of(conn: &Rc<Conn>) -> Result<Arc<Handler>, u16> {
 fn deliver(walk: Walk, mut response: Response) {
     let Walk {
         request,
-        reply,
+        mut reply,
         server,
         pool,
         driver,
@@ -302,6 +302,7 @@ fn deliver(walk: Walk, mut response: Response) {
         received: request.body.len(),
         stamps,
     };
+    reply.terms(pool.terms(-1, None));
     reply.send(response);
     crate::request::log(&record);
 }

@@ -25,6 +25,9 @@ pub struct Pool {
     pub maxthreads: AtomicUsize,
     pub pool_rate_limit: AtomicI64,
     pub connection_rate_limit: AtomicI64,
+    /// What `pool_rate_limit` stands for on the wire, shared by all responses of the pool.
+    throttle: Arc<net::Throttle>,
+    label: Arc<net::Label>,
     server: Weak<VirtualServer>,
     idle: Mutex<Vec<Arc<Seat>>>,
     queue: Mutex<VecDeque<Box<Walk>>>,
@@ -58,12 +61,12 @@ pub struct Counters {
 /// A running request, as `ns_server active` shows it.
 pub struct Active {
     pub id: u64,
-    pub peer: String,
+    pub peer: std::net::IpAddr,
     pub method: String,
     pub url: String,
     pub since: Instant,
     pub sent: AtomicU64,
-    pub thread: String,
+    pub thread: Arc<str>,
 }
 
 /// Where an idle thread sits until an order arrives.
@@ -100,6 +103,8 @@ impl Pool {
             pool_rate_limit: AtomicI64::new(settings.poolratelimit.get()),
             connection_rate_limit: AtomicI64::new(settings.connectionratelimit.get()),
             settings,
+            throttle: Arc::new(net::Throttle::new(0)),
+            label: Arc::new(net::Label { server: server.name.clone(), pool: name.to_owned(), data: String::new() }),
             server: Arc::downgrade(server),
             idle: Mutex::default(),
             queue: Mutex::default(),
@@ -108,6 +113,27 @@ impl Pool {
             active: RwLock::default(),
             counters: Counters::default(),
         })
+    }
+
+    /// On what terms responses of this pool are sent. `own`: the limit of the connection in kB/s where it has one, else
+    /// -1; `data`: what a script keeps with the request.
+    pub fn terms(&self, own: i64, data: Option<&str>) -> net::Terms {
+        let mut limits = net::Limits::new();
+        let bytes = |kilobytes: i64| u64::try_from(kilobytes).unwrap_or(0) * 1024;
+        let connection = if own >= 0 { own } else { self.connection_rate_limit.load(Relaxed) };
+        if connection > 0 {
+            limits.push(Arc::new(net::Throttle::new(bytes(connection))));
+        }
+        let all = self.pool_rate_limit.load(Relaxed);
+        if all > 0 {
+            self.throttle.set_rate(bytes(all));
+            limits.push(Arc::clone(&self.throttle));
+        }
+        let label = match data {
+            Some(data) => Arc::new(net::Label { data: data.to_owned(), ..(*self.label).clone() }),
+            None => Arc::clone(&self.label),
+        };
+        net::Terms { limits, label: Some(label) }
     }
 
     /// Makes the first `minthreads` threads.
@@ -275,6 +301,7 @@ impl Pool {
         let most = u64::try_from(self.settings.connsperthread.get()).unwrap_or(0);
         let mut served = 0u64;
         let seat = Arc::new(Seat::default());
+        let name: Arc<str> = shared::thread::name().to_string().into();
         loop {
             let (next, waiting) = {
                 let mut queue = self.queue.lock();
@@ -299,12 +326,12 @@ impl Pool {
             };
             let active = Arc::new(Active {
                 id: walk.id(),
-                peer: walk.peer_text(),
+                peer: walk.request.peer.ip(),
                 method: walk.method().to_owned(),
                 url: walk.url().to_owned(),
                 since: Instant::now(),
                 sent: AtomicU64::new(0),
-                thread: shared::thread::name().to_string(),
+                thread: Arc::clone(&name),
             });
             self.active.write().push(Arc::clone(&active));
             crate::request::run(*walk, runner);

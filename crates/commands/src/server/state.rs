@@ -32,7 +32,7 @@ pub fn requests(selected: &Selected, running: bool, waiting: bool) -> Vec<Obj> {
             let sent = r.sent.load(Relaxed);
             rows.push(request(
                 r.id,
-                &r.peer,
+                &r.peer.to_string(),
                 "running",
                 &r.method,
                 &r.url,

@@ -79,14 +79,25 @@ params! {
         keepalivemaxuploadsize: Size = "0",
         /// Larger responses end keep-alive; 0: no limit.
         keepalivemaxdownloadsize: Size = "0",
-        /// Writer threads.
+        /// Kept for existing configurations: the driver's event loop writes for slow clients.
         writerthreads: Int<0, 32> = "0",
-        /// Responses from this size on are left to a writer.
+        /// Responses from this size on are a writer's business: `writerratelimit` holds for them.
         writersize: Size = "1MB",
-        /// Buffer of a writer.
+        /// Small writes of a stream are collected up to this size.
         writerbufsize: Size = "8kB",
-        /// Streams go through a writer.
+        /// Streams never hold a connection thread: what a client does not take waits in memory, then in a file.
         writerstreaming: bool = "false",
+        /// Memory for a stream whose client is slow (own parameter).
+        writermemory: Size = "256kB",
+        /// Largest file of such a stream; beyond it `ns_write` waits after all (own parameter).
+        writerspool: Size = "1GB",
+        /// Bytes per second a request body must bring on average after the first `recvwait`; 0: no limit (own parameter).
+        minrecvrate: Size = "0",
+        /// Bytes per second a client must take on average after it was waited for `sendwait` in all; 0: no limit (own
+        /// parameter).
+        minsendrate: Size = "0",
+        /// Connections one address may have open; 0: no limit (own parameter).
+        maxperaddress: Int<0> = "0",
         /// Limit of a writer's output (kB/s); 0: none.
         writerratelimit: Int<0> = "0",
         /// Accepts in a row that are worth a log line.
@@ -214,6 +225,14 @@ fn listener(
         keepwait: s.keepwait,
         keepalivemaxuploadsize: s.keepalivemaxuploadsize.get(),
         keepalivemaxdownloadsize: s.keepalivemaxdownloadsize.get(),
+        writersize: s.writersize.get(),
+        writerstreaming: s.writerstreaming,
+        writermemory: s.writermemory.as_usize(),
+        writerspool: s.writerspool.get(),
+        writerratelimit: u64::try_from(s.writerratelimit.get()).unwrap_or(0) * 1024,
+        minrecvrate: s.minrecvrate.get(),
+        minsendrate: s.minsendrate.get(),
+        maxperaddress: s.maxperaddress.as_usize(),
         writerbufsize: s.writerbufsize.as_usize(),
         ..net::ListenerConfig::default()
     })

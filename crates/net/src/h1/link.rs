@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use tokio::io::unix::AsyncFd;
 
-use super::turn::Turn;
+use super::turn::{OnTheWay, Turn};
 use crate::driver::Hub;
 use crate::stats::{ConnectionInfo, ConnectionState, Writing};
 
@@ -103,7 +103,7 @@ impl Link {
 
     /// For the list of responses on their way.
     pub fn writing(&self) -> Option<Writing> {
-        let (sent, left, since, limit) = self.turn.writing()?;
+        let OnTheWay { sent, left, since, limit, label } = self.turn.writing()?;
         Some(Writing {
             connection: self.info(),
             descriptor: self.stream().as_raw_fd(),
@@ -111,6 +111,7 @@ impl Link {
             sent,
             left,
             limit,
+            label,
         })
     }
 

@@ -14,11 +14,11 @@ use super::frame::{Asked, Delimiter, frame};
 use super::link::Link;
 use super::turn::{End, Notice};
 use crate::output::{self, Segment, Stop};
-use crate::pace::{self, Limits, Throttle};
+use crate::pace::{self, Throttle};
 use crate::reply::OnSent;
 use crate::spool::Overflow;
 use crate::stats::{ConnectionState, count};
-use crate::{Content, Detached, Part, PeerInfo, ReplyPort, Response, Sent, StreamPort, Streaming};
+use crate::{Content, Detached, Part, PeerInfo, ReplyPort, Response, Sent, StreamPort, Streaming, Terms};
 
 /// Most bytes a caller writes itself before the connection takes over, so that a fast client with a large file does
 /// not keep a connection thread.
@@ -31,7 +31,7 @@ const PIECE: usize = 64 * 1024;
 pub(crate) struct Port {
     link: Arc<Link>,
     asked: Asked,
-    limits: Limits,
+    terms: Terms,
 }
 
 impl Port {
@@ -46,7 +46,7 @@ impl Port {
                 && head.is_some_and(RequestHead::wants_keep_alive),
             max_download: config.keepalivemaxdownloadsize,
         };
-        Port { link, asked, limits: Limits::new() }
+        Port { link, asked, terms: Terms::default() }
     }
 
     /// Encodes the head; nothing for a request without version.
@@ -64,12 +64,12 @@ impl Port {
         let listener = &self.link.hub.listener;
         let large = body >= listener.writersize();
         if large && listener.config.writerratelimit > 0 {
-            self.limits.push(Arc::new(Throttle::new(listener.config.writerratelimit)));
+            self.terms.limits.push(Arc::new(Throttle::new(listener.config.writerratelimit)));
         }
         if large {
             count(&listener.tally.writer_jobs);
         }
-        let share = pace::allowance(&self.limits, std::time::Instant::now()).unwrap_or(0);
+        let share = pace::allowance(&self.terms.limits, std::time::Instant::now()).unwrap_or(0);
         share.min(OWN_SHARE)
     }
 
@@ -95,8 +95,8 @@ impl Port {
 }
 
 impl ReplyPort for Port {
-    fn limit(&mut self, limits: Limits) {
-        self.limits = limits;
+    fn terms(&mut self, terms: Terms) {
+        self.terms = terms;
     }
 
     fn send(mut self: Box<Self>, response: Response) -> Sent {
@@ -135,7 +135,7 @@ impl ReplyPort for Port {
         match written {
             Ok((n, Stop::Empty)) => {
                 self.link.count_out(n);
-                pace::charge(&self.limits, n);
+                pace::charge(&self.terms.limits, n);
                 turn.wrote(n);
                 self.link.set_state(ConnectionState::Idle);
                 turn.end(done());
@@ -144,8 +144,8 @@ impl ReplyPort for Port {
             Ok((n, _)) => {
                 self.link.count_out(n);
                 turn.wrote(n);
-                pace::charge(&self.limits, n);
-                turn.limit(self.limits);
+                pace::charge(&self.terms.limits, n);
+                turn.terms(self.terms);
                 count(&self.link.hub.listener.tally.handed_over);
                 let pushed = turn.push(&mut output, None);
                 turn.end(done());
@@ -179,9 +179,9 @@ impl ReplyPort for Port {
         }
         let rate = self.link.hub.listener.config.writerratelimit;
         if rate > 0 && self.link.hub.listener.writerstreaming() {
-            self.limits.push(Arc::new(Throttle::new(rate)));
+            self.terms.limits.push(Arc::new(Throttle::new(rate)));
         }
-        self.link.turn.limit(self.limits.clone());
+        self.link.turn.terms(self.terms.clone());
         let head = self.encode(&head);
         // How long the body becomes is known at its end; if that never comes, what was written counts.
         self.announce(on_sent, head.len(), u64::MAX);
@@ -295,13 +295,13 @@ impl Flow {
             // Everything was sent: the file has done its duty.
             self.overflow = None;
         }
-        while link.turn.may_write()? && pace::allowance(&self.port.limits, std::time::Instant::now()).is_ok() {
+        while link.turn.may_write()? && pace::allowance(&self.port.terms.limits, std::time::Instant::now()).is_ok() {
             let slices = pieces.map(IoSlice::new);
             match output::write_slices(link.stream(), &slices, false) {
                 Ok(n) => {
                     link.count_out(n as u64);
                     link.turn.wrote(n as u64);
-                    pace::charge(&self.port.limits, n as u64);
+                    pace::charge(&self.port.terms.limits, n as u64);
                     if skip(&mut pieces, n) {
                         return Ok(());
                     }

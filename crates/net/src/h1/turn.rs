@@ -38,7 +38,7 @@ use tokio::time::Instant;
 use crate::output::{Segment, in_memory};
 use crate::pace::Limits;
 use crate::reply::OnSent;
-use crate::{SentInfo, pace};
+use crate::{Label, SentInfo, Terms, pace};
 
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +60,15 @@ pub(crate) enum Step {
     Over(End, BytesMut),
     /// Sleep.
     Wait,
+}
+
+/// A response that the connection is writing.
+pub(crate) struct OnTheWay {
+    pub sent: u64,
+    pub left: u64,
+    pub since: Instant,
+    pub limit: u64,
+    pub label: Option<Arc<Label>>,
 }
 
 #[derive(Default)]
@@ -86,8 +95,10 @@ struct State {
     notice: Option<Notice>,
     /// Bytes written to the socket in this turn, by either party.
     wire: u64,
-    /// How fast the connection may write.
-    limits: Limits,
+    /// How fast the connection may write, and for whom.
+    terms: Terms,
+    /// Bytes of the whole response, where they were known when it was handed over.
+    promised: u64,
     /// When the connection became the writer.
     since: Option<Instant>,
 }
@@ -110,8 +121,9 @@ impl Turn {
         state.end = None;
         state.handed_over = false;
         state.wire = 0;
-        state.limits = Limits::new();
+        state.terms = Terms::default();
         state.since = None;
+        state.promised = 0;
         state.notice = None;
         debug_assert!(state.queue.is_empty());
     }
@@ -160,21 +172,25 @@ impl Turn {
 
     /// The limits of the response that is being written.
     pub fn limits(&self) -> Limits {
-        self.state.lock().limits.clone()
+        self.state.lock().terms.limits.clone()
     }
 
-    /// What the connection is writing at the moment for a slow client: bytes sent and bytes left as far as they are
-    /// known, since when, and the rate it is limited to.
-    pub fn writing(&self) -> Option<(u64, u64, Instant, u64)> {
+    /// What the connection is writing at the moment for a slow client.
+    pub fn writing(&self) -> Option<OnTheWay> {
         let state = self.state.lock();
         let since = state.since.filter(|_| state.handed_over)?;
         let queued: u64 = state.queue.iter().map(Segment::len).sum();
-        let left = queued + state.taken as u64;
         let left = match &state.notice {
             Some(notice) if notice.body != u64::MAX => (notice.head + notice.body).saturating_sub(state.wire),
-            _ => left,
+            _ => (queued + state.taken as u64).max(state.promised.saturating_sub(state.wire)),
         };
-        Some((state.wire, left, since, pace::lowest(&state.limits)))
+        Some(OnTheWay {
+            sent: state.wire,
+            left,
+            since,
+            limit: pace::lowest(&state.terms.limits),
+            label: state.terms.label.clone(),
+        })
     }
 
     /// The connection wrote `n` bytes; `left` bytes in memory are still to be written.
@@ -244,9 +260,9 @@ impl Turn {
         }
     }
 
-    /// Sets how fast the connection may write what is handed over in this turn.
-    pub fn limit(&self, limits: Limits) {
-        self.state.lock().limits = limits;
+    /// Sets on what terms the connection writes what is handed over in this turn.
+    pub fn terms(&self, terms: Terms) {
+        self.state.lock().terms = terms;
     }
 
     /// Whether `more` bytes may wait in memory beside those that do.
@@ -290,6 +306,7 @@ impl Turn {
             }
         }
         state.queued += in_memory(output);
+        state.promised = state.wire + output.iter().map(Segment::len).sum::<u64>();
         state.queue.append(output);
         self.hand_over(state);
         Ok(())

@@ -47,7 +47,7 @@ impl Conn {
         compressible: bool,
     ) -> Result<(), AnswerError> {
         self.must_be_open()?;
-        let Some(reply) = self.reply.borrow_mut().take() else {
+        let Some(mut reply) = self.reply.borrow_mut().take() else {
             return Err(AnswerError::AlreadyAnswered);
         };
         let status = self.effective_status(status);
@@ -69,6 +69,7 @@ impl Conn {
             self.sent.set(length);
         }
         Stats::add(&self.server.stats.sent, self.sent.get());
+        reply.terms(self.terms());
         match reply.send(response) {
             net::Sent::Failed => Ok(()), // The client left; scripts cannot do anything about it.
             _ => Ok(()),
@@ -183,6 +184,10 @@ impl Conn {
         self.reply.borrow_mut().take();
     }
 
+    fn terms(&self) -> net::Terms {
+        self.pool.terms(self.rate_limit.get(), self.client_data.borrow().as_deref())
+    }
+
     /// An error page answers with the status of the error, not with its own 200.
     fn effective_status(&self, status: u16) -> u16 {
         self.error_status
@@ -248,9 +253,10 @@ impl Conn {
     }
 
     fn start_stream(&self, compressible: bool) -> Result<(), AnswerError> {
-        let Some(reply) = self.reply.borrow_mut().take() else {
+        let Some(mut reply) = self.reply.borrow_mut().take() else {
             return Err(AnswerError::AlreadyAnswered);
         };
+        reply.terms(self.terms());
         let length = self.promised_length.get();
         if compressible
             && length.is_none()

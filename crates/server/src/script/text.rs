@@ -1,6 +1,7 @@
 //! Text of requests and responses as bytes: with the charsets built in, else with those of Tcl.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 
 use http::charset::{self, Charset};
 use tcl::{Interp, Obj};
@@ -63,36 +64,66 @@ impl Conn {
     /// The content type of a response with text, complete with its charset, and the coder for it. An unknown charset
     /// becomes UTF-8; types of packed data (images, sound) get none.
     pub fn text_type(&self, content_type: &str) -> (String, Coder) {
-        let utf8 = Coder::Here(Charset::UTF_8);
-        if let Some(named) = charset::of_type(content_type) {
-            return match Coder::find(&named) {
-                Some(coder) => (content_type.to_owned(), coder),
-                None => (
-                    format!("{}; charset=utf-8", charset::media_type(content_type)),
-                    utf8,
-                ),
-            };
-        }
-        let media = charset::media_type(content_type);
-        let packed = ["image/", "audio/", "video/", "font/"]
-            .iter()
-            .any(|p| media.starts_with(p));
-        if packed && !media.ends_with("+xml") {
-            return (content_type.to_owned(), utf8);
-        }
-        let name = self.charset();
-        let (name, coder) = match Coder::find(&name) {
-            Some(coder) => (name, coder),
-            None => ("utf-8".to_owned(), utf8),
-        };
-        if media.is_empty() {
-            return (String::new(), coder);
-        }
-        (
-            charset::add_to_type(content_type, &name).into_owned(),
-            coder,
-        )
+        let charset = self.charset();
+        TYPES.with_borrow_mut(|types| {
+            let known = types.iter().find(|known| *known.given == *content_type && *known.charset == *charset);
+            if let Some(known) = known {
+                return (known.complete.clone(), known.coder.clone());
+            }
+            let (complete, coder) = text_type(content_type, charset.clone());
+            if types.len() >= MOST_TYPES {
+                types.remove(0);
+            }
+            let (given, complete) = (content_type.into(), complete);
+            types.push(TextType { given, charset: charset.into(), complete: complete.clone(), coder: coder.clone() });
+            (complete, coder)
+        })
     }
+}
+
+/// Content types a thread remembers; most responses have one of a few.
+const MOST_TYPES: usize = 8;
+
+struct TextType {
+    given: Box<str>,
+    charset: Box<str>,
+    complete: String,
+    coder: Coder,
+}
+
+thread_local! {
+    static TYPES: RefCell<Vec<TextType>> = const { RefCell::new(Vec::new()) };
+}
+
+fn text_type(content_type: &str, name: String) -> (String, Coder) {
+    let utf8 = Coder::Here(Charset::UTF_8);
+    if let Some(named) = charset::of_type(content_type) {
+        return match Coder::find(&named) {
+            Some(coder) => (content_type.to_owned(), coder),
+            None => (
+                format!("{}; charset=utf-8", charset::media_type(content_type)),
+                utf8,
+            ),
+        };
+    }
+    let media = charset::media_type(content_type);
+    let packed = ["image/", "audio/", "video/", "font/"]
+        .iter()
+        .any(|p| media.starts_with(p));
+    if packed && !media.ends_with("+xml") {
+        return (content_type.to_owned(), utf8);
+    }
+    let (name, coder) = match Coder::find(&name) {
+        Some(coder) => (name, coder),
+        None => ("utf-8".to_owned(), utf8),
+    };
+    if media.is_empty() {
+        return (String::new(), coder);
+    }
+    (
+        charset::add_to_type(content_type, &name).into_owned(),
+        coder,
+    )
 }
 
 fn convert(interp: &Interp, direction: &str, encoding: &str, value: Obj) -> Option<Obj> {
