@@ -33,5 +33,4 @@ ns_section ns/server/default/adp { ns_param map /*.adp }
 ns_section ns/server/default/tcl { ns_param library $run/lib }
 ns_section ns/fastpath {
     ns_param cache         true
-    ns_param cachemaxentry 32KB
 }

@@ -15,7 +15,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::h1::Link;
 use crate::listener::{Socket, accept_loop};
-use crate::stats::{count, ConnectionInfo, Counters, Tally, Upload, Uploads, Writing};
+use crate::stats::{ConnectionInfo, Counters, Tally, Upload, Uploads, Writing, count};
 use crate::{Application, Content, ListenerConfig, Response};
 
 /// A driver's settings and addresses, as requests refer to it.
@@ -231,7 +231,11 @@ impl Driver {
 
     /// The responses that are on their way without a thread (`ns_writer list`).
     pub fn writing(&self) -> Vec<Writing> {
-        self.hub.links().iter().filter_map(|link| link.writing()).collect()
+        self.hub
+            .links()
+            .iter()
+            .filter_map(|link| link.writing())
+            .collect()
     }
 
     /// Number of open connections.

@@ -12,8 +12,8 @@ use tokio::io::unix::AsyncFd;
 use crate::driver::{Driver, Hub, Listener, Stage, next_id};
 use crate::h1;
 use crate::stats::count;
-use crate::{sys, tls};
 use crate::{Application, ListenerConfig, Prebound};
+use crate::{sys, tls};
 
 /// How long the kernel keeps a connection without bytes to itself when `deferaccept` is set.
 const DEFER: Duration = Duration::from_secs(3);
@@ -247,10 +247,23 @@ async fn accept_some(
                 };
                 let id = next_id();
                 match &hub.listener.config.tls {
-                    None => drop(tokio::spawn(h1::serve(hub.clone(), id, socket, peer, local))),
+                    None => drop(tokio::spawn(h1::serve(
+                        hub.clone(),
+                        id,
+                        socket,
+                        peer,
+                        local,
+                    ))),
                     Some(config) => {
                         let config = Arc::clone(config);
-                        drop(tokio::spawn(tls::serve(hub.clone(), id, socket, peer, local, config)));
+                        drop(tokio::spawn(tls::serve(
+                            hub.clone(),
+                            id,
+                            socket,
+                            peer,
+                            local,
+                            config,
+                        )));
                     }
                 }
             }

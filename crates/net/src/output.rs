@@ -49,14 +49,18 @@ pub(crate) enum Stop {
     Budget,
 }
 
-/// Files up to this size are read and sent together with what precedes them: one system call for both.
-const SMALL_FILE: u64 = 32 * 1024;
+/// Files up to this size are read and sent together with what precedes them: one system call for both. Larger ones go
+/// by sendfile, which copies nothing; from a few kilobytes on that is cheaper.
+const SMALL_FILE: u64 = 4 * 1024;
+
+/// Block that is copied where a file system cannot be sent from.
+const COPY: u64 = 64 * 1024;
 
 /// Most slices of one call.
 const SLICES: usize = 16;
 
 /// Most bytes of one sendfile call; bounds the time a disk may hold the calling thread.
-const SENDFILE: u64 = 512 * 1024;
+const SENDFILE: u64 = 2 * 1024 * 1024;
 
 /// Writes from the front of `output` until it is empty, the socket is full, or `budget` bytes are written.
 /// Returns the number of bytes.
@@ -73,7 +77,9 @@ pub(crate) fn write(
         load_small_files(output)?;
         let step = match output.front_mut() {
             None => return Ok((total, Stop::Empty)),
-            Some(Segment::File { file, offset, len }) => send_file(socket, file, offset, *len, budget - total),
+            Some(Segment::File { file, offset, len }) => {
+                send_file(socket, file, offset, *len, budget - total)
+            }
             Some(Segment::Bytes(_)) => send_bytes(socket, output, budget - total),
         };
         match step {
@@ -109,10 +115,7 @@ pub(crate) fn write_slices(
 
 /// Bytes in memory of some output; what files add is not counted.
 pub(crate) fn in_memory(output: &VecDeque<Segment>) -> usize {
-    output
-        .iter()
-        .map(Segment::in_memory)
-        .sum()
+    output.iter().map(Segment::in_memory).sum()
 }
 
 fn send_bytes(socket: &TcpStream, output: &VecDeque<Segment>, budget: u64) -> io::Result<u64> {
@@ -150,7 +153,7 @@ fn send_file(
         Ok(n) => Ok(n as u64),
         // Some file systems cannot be sent from.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
-            let block = read_at(file, *offset, len.min(SMALL_FILE))?;
+            let block = read_at(file, *offset, len.min(COPY))?;
             Ok(write_slices(socket, &[IoSlice::new(&block)], len > block.len() as u64)? as u64)
         }
         Err(error) => Err(error.into()),

@@ -32,7 +32,10 @@ impl Throttle {
     pub fn new(rate: u64) -> Throttle {
         Throttle {
             rate: AtomicU64::new(rate),
-            bucket: Mutex::new(Bucket { tokens: 0.0, at: None }),
+            bucket: Mutex::new(Bucket {
+                tokens: 0.0,
+                at: None,
+            }),
         }
     }
 
@@ -54,7 +57,9 @@ impl Throttle {
         }
         let store = (rate / 4.0).max(LEAST);
         let mut bucket = self.bucket.lock();
-        let gained = bucket.at.map_or(store, |at| now.saturating_duration_since(at).as_secs_f64() * rate);
+        let gained = bucket.at.map_or(store, |at| {
+            now.saturating_duration_since(at).as_secs_f64() * rate
+        });
         bucket.tokens = (bucket.tokens + gained).min(store);
         bucket.at = Some(now);
         // Not for every byte that may be sent: a tenth of a second's worth at a time.
@@ -62,7 +67,8 @@ impl Throttle {
         if bucket.tokens >= worthwhile {
             return Ok(bucket.tokens as u64);
         }
-        Err(Duration::from_secs_f64((worthwhile - bucket.tokens) / rate).max(Duration::from_millis(1)))
+        Err(Duration::from_secs_f64((worthwhile - bucket.tokens) / rate)
+            .max(Duration::from_millis(1)))
     }
 
     /// Bytes were sent.
@@ -91,7 +97,12 @@ pub(crate) fn charge(limits: &Limits, bytes: u64) {
 
 /// The lowest of the rates; 0: none.
 pub(crate) fn lowest(limits: &Limits) -> u64 {
-    limits.iter().map(|limit| limit.rate()).filter(|&rate| rate > 0).min().unwrap_or(0)
+    limits
+        .iter()
+        .map(|limit| limit.rate())
+        .filter(|&rate| rate > 0)
+        .min()
+        .unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -121,7 +132,10 @@ mod tests {
     #[test]
     fn the_lowest_limit_counts_and_none_is_none() {
         let now = Instant::now();
-        let limits = vec![Arc::new(Throttle::new(0)), Arc::new(Throttle::new(8_000_000))];
+        let limits = vec![
+            Arc::new(Throttle::new(0)),
+            Arc::new(Throttle::new(8_000_000)),
+        ];
         assert_eq!(allowance(&limits, now), Ok(2_000_000));
         assert_eq!(lowest(&limits), 8_000_000);
         charge(&limits, 2_000_000);

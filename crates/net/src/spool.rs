@@ -127,9 +127,19 @@ impl Overflow {
     /// Creates the file under `directory`.
     pub fn create(directory: &Path) -> io::Result<Overflow> {
         let file = loop {
-            let path = directory.join(format!("navis-stream-{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed)));
+            let path = directory.join(format!(
+                "navis-stream-{}-{}",
+                std::process::id(),
+                NUMBER.fetch_add(1, Relaxed)
+            ));
             let mut options = OpenOptions::new();
-            match options.read(true).write(true).create_new(true).mode(0o600).open(&path) {
+            match options
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&path)
+            {
                 Ok(file) => {
                     std::fs::remove_file(&path)?;
                     break file;
@@ -141,7 +151,10 @@ impl Overflow {
                 }
             }
         };
-        Ok(Overflow { file: Arc::new(file), len: 0 })
+        Ok(Overflow {
+            file: Arc::new(file),
+            len: 0,
+        })
     }
 
     /// Bytes so far.
@@ -155,7 +168,11 @@ impl Overflow {
         self.file.write_all_at(bytes, offset)?;
         let len = bytes.len() as u64;
         self.len += len;
-        Ok(Segment::File { file: self.file.clone(), offset, len })
+        Ok(Segment::File {
+            file: self.file.clone(),
+            offset,
+            len,
+        })
     }
 }
 

@@ -34,9 +34,13 @@ pub fn server_config(certificate: &Path, key: Option<&Path>) -> Result<Arc<Serve
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|e| format!("certificate {}: {e}", certificate.display()))?;
     if chain.is_empty() {
-        return Err(format!("certificate {}: no certificate in the file", certificate.display()));
+        return Err(format!(
+            "certificate {}: no certificate in the file",
+            certificate.display()
+        ));
     }
-    let key = PrivateKeyDer::from_pem_file(key_file).map_err(|e| format!("private key {}: {e}", key_file.display()))?;
+    let key = PrivateKeyDer::from_pem_file(key_file)
+        .map_err(|e| format!("private key {}: {e}", key_file.display()))?;
     let mut config = ServerConfig::builder()
         .with_no_client_auth()
         .with_single_cert(chain, key)
@@ -102,7 +106,8 @@ pub(crate) async fn serve(
 
 fn pair() -> io::Result<(TcpStream, UnixStream)> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let (inner, outer) = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let (inner, outer) =
+        rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     let outer = UnixStream::from_std(std::os::unix::net::UnixStream::from(outer))?;
     Ok((TcpStream::from(inner), outer))
 }

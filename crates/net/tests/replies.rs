@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use http::ResponseHead;
-use navis_net::{Content, Response, Sent, Streaming};
+use navis_net::{Content, Exchange, Response, Sent, Streaming};
 use support::{FILE, PATIENCE, Server, file_byte, text};
 
 #[test]
@@ -341,19 +341,30 @@ fn the_number_of_connections_is_limited() {
     let mut second = server.client();
     first.get("/x");
     second.get("/x");
+    second.get("/y");
+    let connections = server.driver.connections();
+    assert_eq!(connections.len(), 2);
+    let asked_twice = |one: &navis_net::ConnectionInfo| {
+        one.requests == 2 && one.bytes_in > 0 && one.bytes_out > 0
+    };
+    assert!(connections.iter().any(asked_twice));
+    // Those that are busy stay; who comes third waits for one of them.
+    first.send("GET /hold HTTP/1.1\r\nHost: h\r\n\r\n");
+    second.send("GET /hold HTTP/1.1\r\nHost: h\r\n\r\n");
+    let held = [server.hold(), server.hold()];
     let mut third = server.client();
     third.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert_eq!(server.driver.open(), 2);
+    let counters = server.driver.stats();
+    assert_eq!(
+        (server.driver.open(), counters.accepted, counters.evicted),
+        (2, 2, 0)
+    );
+    for Exchange { reply, .. } in held {
+        reply.send(text("done"));
+    }
     first.socket.shutdown(Shutdown::Both).unwrap();
     assert_eq!(third.answer().status, 200);
-    let connections = server.driver.connections();
-    assert!(connections.len() <= 2 && !connections.is_empty());
-    second.get("/y");
-    let busy = server.driver.connections();
-    assert!(
-        busy.iter()
-            .any(|one| one.requests == 2 && one.bytes_in > 0 && one.bytes_out > 0)
-    );
+    assert_eq!(second.answer().text(), "done");
 }
 
 #[test]

@@ -162,7 +162,9 @@ impl Connection {
         if config.minrecvrate > 0 {
             let begun = *self.body_since.get_or_insert_with(Instant::now);
             let time = begun.elapsed();
-            if time > config.recvwait && (received as f64) < time.as_secs_f64() * config.minrecvrate as f64 {
+            if time > config.recvwait
+                && (received as f64) < time.as_secs_f64() * config.minrecvrate as f64
+            {
                 count(&self.link.hub.listener.tally.too_slow);
                 return Err(Fault::Lost);
             }

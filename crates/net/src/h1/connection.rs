@@ -27,7 +27,7 @@ use crate::stats::{ConnectionState, count};
 use crate::{Admission, Exchange, Reply, ReplyPort, Request, Times};
 
 /// Most bytes of one turn at writing before other connections of the thread get theirs.
-const WRITE_SHARE: u64 = 1024 * 1024;
+const WRITE_SHARE: u64 = 2 * 1024 * 1024;
 
 /// Largest request head beyond one line of the maximal length; many long lines together must not fill the memory.
 const HEAD: usize = 256 * 1024;
@@ -64,6 +64,7 @@ pub(crate) async fn serve(
         accepted,
         saw_end: false,
         detached: false,
+        reset: false,
         reads: 0,
         body_since: None,
     };
@@ -86,6 +87,8 @@ pub(super) struct Connection {
     /// The client will send nothing more.
     saw_end: bool,
     detached: bool,
+    /// To be closed with a reset; shutting it down would end it in order.
+    reset: bool,
     /// Reads the current request needed.
     pub reads: u32,
     /// When the first bytes of the current body were waited for; kept where bodies have a minimal rate.
@@ -315,6 +318,7 @@ impl Connection {
                     // Best effort: without it the client cannot tell an aborted body from a complete one.
                     let _ =
                         socket2::SockRef::from(self.link.stream()).set_linger(Some(Duration::ZERO));
+                    self.reset = true;
                 }
                 After::Cut
             }
@@ -355,7 +359,10 @@ impl Connection {
                         Err(wait) => {
                             // Our own slowness is not the client's.
                             taking.progress = Instant::now();
-                            if self.poll_timer(cx, taking.progress + wait, false).is_ready() {
+                            if self
+                                .poll_timer(cx, taking.progress + wait, false)
+                                .is_ready()
+                            {
                                 continue;
                             }
                             paced = true;
@@ -549,7 +556,7 @@ impl Drop for Connection {
         self.link.gone.store(true, Relaxed);
         self.link.turn.fail(io::ErrorKind::ConnectionAborted);
         // Somebody still holds a reply: the client need not wait for that to be dropped.
-        if !self.detached && Arc::strong_count(&self.link) > 1 {
+        if !self.detached && !self.reset && Arc::strong_count(&self.link) > 1 {
             let _ = self.link.stream().shutdown(Shutdown::Both);
         }
         self.link.hub.closed(self.link.id, self.link.peer.ip());
@@ -582,7 +589,9 @@ impl Taking {
 
     /// Whether the client has made us wait for longer than `patience`, and takes less than `rate` bytes per second.
     fn is_too_slow(&self, patience: Duration, rate: u64) -> bool {
-        rate > 0 && self.waited > patience && (self.taken as f64) < self.waited.as_secs_f64() * rate as f64
+        rate > 0
+            && self.waited > patience
+            && (self.taken as f64) < self.waited.as_secs_f64() * rate as f64
     }
 }
 

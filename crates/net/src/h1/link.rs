@@ -103,7 +103,13 @@ impl Link {
 
     /// For the list of responses on their way.
     pub fn writing(&self) -> Option<Writing> {
-        let OnTheWay { sent, left, since, limit, label } = self.turn.writing()?;
+        let OnTheWay {
+            sent,
+            left,
+            since,
+            limit,
+            label,
+        } = self.turn.writing()?;
         Some(Writing {
             connection: self.info(),
             descriptor: self.stream().as_raw_fd(),

@@ -18,11 +18,13 @@ use crate::pace::{self, Throttle};
 use crate::reply::OnSent;
 use crate::spool::Overflow;
 use crate::stats::{ConnectionState, count};
-use crate::{Content, Detached, Part, PeerInfo, ReplyPort, Response, Sent, StreamPort, Streaming, Terms};
+use crate::{
+    Content, Detached, Part, PeerInfo, ReplyPort, Response, Sent, StreamPort, Streaming, Terms,
+};
 
 /// Most bytes a caller writes itself before the connection takes over, so that a fast client with a large file does
 /// not keep a connection thread.
-const OWN_SHARE: u64 = 1024 * 1024;
+const OWN_SHARE: u64 = 2 * 1024 * 1024;
 
 /// Largest piece of a stream that is framed and written at once; bounds what has to be kept for a slow client.
 const PIECE: usize = 64 * 1024;
@@ -46,7 +48,11 @@ impl Port {
                 && head.is_some_and(RequestHead::wants_keep_alive),
             max_download: config.keepalivemaxdownloadsize,
         };
-        Port { link, asked, terms: Terms::default() }
+        Port {
+            link,
+            asked,
+            terms: Terms::default(),
+        }
     }
 
     /// Encodes the head; nothing for a request without version.
@@ -64,7 +70,9 @@ impl Port {
         let listener = &self.link.hub.listener;
         let large = body >= listener.writersize();
         if large && listener.config.writerratelimit > 0 {
-            self.terms.limits.push(Arc::new(Throttle::new(listener.config.writerratelimit)));
+            self.terms
+                .limits
+                .push(Arc::new(Throttle::new(listener.config.writerratelimit)));
         }
         if large {
             count(&listener.tally.writer_jobs);
@@ -295,7 +303,9 @@ impl Flow {
             // Everything was sent: the file has done its duty.
             self.overflow = None;
         }
-        while link.turn.may_write()? && pace::allowance(&self.port.terms.limits, std::time::Instant::now()).is_ok() {
+        while link.turn.may_write()?
+            && pace::allowance(&self.port.terms.limits, std::time::Instant::now()).is_ok()
+        {
             let slices = pieces.map(IoSlice::new);
             match output::write_slices(link.stream(), &slices, false) {
                 Ok(n) => {

@@ -181,7 +181,9 @@ impl Turn {
         let since = state.since.filter(|_| state.handed_over)?;
         let queued: u64 = state.queue.iter().map(Segment::len).sum();
         let left = match &state.notice {
-            Some(notice) if notice.body != u64::MAX => (notice.head + notice.body).saturating_sub(state.wire),
+            Some(notice) if notice.body != u64::MAX => {
+                (notice.head + notice.body).saturating_sub(state.wire)
+            }
             _ => (queued + state.taken as u64).max(state.promised.saturating_sub(state.wire)),
         };
         Some(OnTheWay {
@@ -284,7 +286,11 @@ impl Turn {
         match (state.queue.back_mut(), segment) {
             (
                 Some(Segment::File { file, offset, len }),
-                Segment::File { file: same, offset: next, len: more },
+                Segment::File {
+                    file: same,
+                    offset: next,
+                    len: more,
+                },
             ) if Arc::ptr_eq(file, &same) && *offset + *len == next => *len += more,
             (_, segment) => state.queue.push_back(segment),
         }

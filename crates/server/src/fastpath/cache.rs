@@ -1,4 +1,4 @@
-//! Small files in memory, within a budget of bytes; the least recently used ones go first.
+//! Small files in memory, within a budget of bytes, and descriptors of larger ones; the least recently used ones go first.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -6,13 +6,13 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 use super::file::{self, FileState, Loaded};
 
-/// Contents of small files, shared by all servers. Each use is checked against the state of the file.
+/// Contents of small files and open descriptors of larger ones, shared by all servers. Each use is checked against the
+/// state of the file: one `stat` per request instead of opening, looking and closing.
 pub struct FileCache {
     max_bytes: u64,
     max_entry: u64,
@@ -41,14 +41,19 @@ struct State {
     uses: BTreeMap<u64, Arc<OsStr>>,
     turn: u64,
     bytes: u64,
+    /// Descriptors.
+    open: usize,
     stats: CacheStats,
 }
 
 struct Entry {
     file: FileState,
-    bytes: Bytes,
+    content: Loaded,
     turn: u64,
 }
+
+/// Most descriptors kept open.
+const MOST_OPEN: usize = 256;
 
 /// What an entry costs besides content and twice its name, roughly.
 const OVERHEAD: u64 = 200;
@@ -86,7 +91,7 @@ impl FileCache {
             .map(|p| {
                 (
                     p.to_string_lossy().into_owned(),
-                    state.entries[p].bytes.len() as u64,
+                    state.entries[p].content.len(),
                 )
             })
             .collect()
@@ -102,28 +107,28 @@ impl FileCache {
 
     /// The content of a file that was just looked at, from memory if it is there and the same.
     pub(super) fn load(&self, path: &Path, current: FileState, now: i64) -> io::Result<Loaded> {
-        if current.len > self.max_entry {
-            return file::open(path);
-        }
-        if let Some(bytes) = self.state.lock().find(path, &current) {
-            return Ok(Loaded::Memory(bytes));
+        if let Some(content) = self.state.lock().find(path, &current) {
+            return Ok(content);
         }
         // Two requests may read the same file at the same time; waiting for each other would cost more.
         let (loaded, read) = file::read(path, self.max_entry)?;
-        if let Loaded::Memory(bytes) = &loaded
-            && read == current
-            && !read.is_fresh(now)
-        {
-            self.state
-                .lock()
-                .insert(path, read, bytes.clone(), self.max_bytes);
+        // An open file is read anew each time; only a copy may miss a change that leaves no trace.
+        let lasting = matches!(loaded, Loaded::Open { .. }) || !read.is_fresh(now);
+        if read == current && lasting {
+            let mut state = self.state.lock();
+            state.insert(path, read, loaded.clone(), self.max_bytes);
         }
         Ok(loaded)
+    }
+
+    /// The file is gone: its content and its descriptor need not wait for their turn.
+    pub(super) fn forget(&self, path: &Path) {
+        self.state.lock().remove(path);
     }
 }
 
 impl State {
-    fn find(&mut self, path: &Path, current: &FileState) -> Option<Bytes> {
+    fn find(&mut self, path: &Path, current: &FileState) -> Option<Loaded> {
         let some = self.entries.len() as u64 / 4;
         let Some(entry) = self.entries.get_mut(path.as_os_str()) else {
             self.stats.misses += 1;
@@ -143,16 +148,17 @@ impl State {
             entry.turn = self.turn;
             self.uses.insert(self.turn, name);
         }
-        Some(entry.bytes.clone())
+        Some(entry.content.clone())
     }
 
-    fn insert(&mut self, path: &Path, file: FileState, bytes: Bytes, budget: u64) {
+    fn insert(&mut self, path: &Path, file: FileState, content: Loaded, budget: u64) {
         self.remove(path);
-        let cost = cost(path, &bytes);
+        let cost = cost(path, &content);
+        let open = usize::from(matches!(content, Loaded::Open { .. }));
         if cost > budget {
             return;
         }
-        while self.bytes + cost > budget {
+        while self.bytes + cost > budget || (open > 0 && self.open >= MOST_OPEN) {
             let Some((_, oldest)) = self.uses.first_key_value() else {
                 break;
             };
@@ -167,21 +173,27 @@ impl State {
             name,
             Entry {
                 file,
-                bytes,
+                content,
                 turn: self.turn,
             },
         );
         self.bytes += cost;
+        self.open += open;
     }
 
     fn remove(&mut self, path: &Path) {
         if let Some(entry) = self.entries.remove(path.as_os_str()) {
             self.uses.remove(&entry.turn);
-            self.bytes -= cost(path, &entry.bytes);
+            self.bytes -= cost(path, &entry.content);
+            self.open -= usize::from(matches!(entry.content, Loaded::Open { .. }));
         }
     }
 }
 
-fn cost(path: &Path, bytes: &Bytes) -> u64 {
-    bytes.len() as u64 + path.as_os_str().len() as u64 + OVERHEAD
+fn cost(path: &Path, content: &Loaded) -> u64 {
+    let bytes = match content {
+        Loaded::Memory(bytes) => bytes.len() as u64,
+        Loaded::Open { .. } => 0,
+    };
+    bytes + path.as_os_str().len() as u64 + OVERHEAD
 }

@@ -29,6 +29,7 @@ pub(super) enum Kind {
 }
 
 /// The content of a file.
+#[derive(Clone)]
 pub(super) enum Loaded {
     Memory(Bytes),
     Open { file: Arc<File>, len: u64 },

@@ -180,6 +180,9 @@ impl Fastpath {
         };
         answer.unwrap_or_else(|error| {
             if file::is_absent(&error) {
+                if let Some(cache) = &self.cache {
+                    cache.forget(file);
+                }
                 FileAnswer::NotFound
             } else {
                 FileAnswer::Failed(error)
