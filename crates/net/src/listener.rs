@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::SocketFlags;
 use socket2::{Domain, Protocol, SockRef, Type};
 use tokio::io::unix::AsyncFd;
@@ -26,6 +27,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Such a failure is logged no more often than this.
 const REPORT: Duration = Duration::from_secs(10);
+
+/// Time between two looks at who waits while as many connections are open as may be.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Bound addresses, not yet accepting.
 pub struct Bound {
@@ -229,8 +233,12 @@ async fn accept_some(
     let mut ready = listener.readable().await?;
     for _ in 0..hub.listener.config.acceptsize.max(1) {
         if !hub.admit() {
-            hub.evict_idle();
-            hub.room.notified().await;
+            // Only who waits at the door is a reason to send idle ones away. The kernel says so once at most, and the
+            // one who waits may come when we are full already: it is looked after again and again.
+            if somebody_waits(listener.get_ref()) {
+                hub.evict_idle();
+            }
+            let _ = tokio::time::timeout(LOOK, hub.room.notified()).await;
             return Ok(());
         }
         match accept(listener.get_ref()) {
@@ -282,6 +290,12 @@ async fn accept_some(
         }
     }
     Ok(())
+}
+
+/// Whether a connection can be accepted.
+fn somebody_waits(listener: &TcpListener) -> bool {
+    let mut wanted = [PollFd::new(listener, PollFlags::IN)];
+    matches!(poll(&mut wanted, Some(&Timespec::default())), Ok(1..))
 }
 
 /// Accepts one connection, non-blocking from the start.
