@@ -122,6 +122,9 @@ impl Obj {
     /// The value as a 64-bit integer, with Tcl's message and error code when it is none.
     pub fn int(&self) -> Result<i64, TclError> {
         let mut value = 0;
+        if let Some(text) = self.listed() {
+            return text.int();
+        }
         // SAFETY: live value, live or null interpreter.
         self.convert("expected integer but got", |interp| unsafe {
             sys::Tcl_GetWideIntFromObj(interp, self.as_ptr(), &mut value) == sys::TCL_OK
@@ -139,6 +142,9 @@ impl Obj {
     /// The value as a floating-point number.
     pub fn double(&self) -> Result<f64, TclError> {
         let mut value = 0.0;
+        if let Some(text) = self.listed() {
+            return text.double();
+        }
         // SAFETY: live value, live or null interpreter.
         self.convert("expected floating-point number but got", |interp| unsafe {
             sys::Tcl_GetDoubleFromObj(interp, self.as_ptr(), &mut value) == sys::TCL_OK
@@ -149,11 +155,20 @@ impl Obj {
     /// The value as a truth value (yes, no, on, off, true, false, abbreviations, numbers).
     pub fn boolean(&self) -> Result<bool, TclError> {
         let mut value = 0;
+        if let Some(text) = self.listed() {
+            return text.boolean();
+        }
         // SAFETY: live value, live or null interpreter.
         self.convert("expected boolean value but got", |interp| unsafe {
             sys::Tcl_GetBooleanFromObj(interp, self.as_ptr(), &mut value) == sys::TCL_OK
         })?;
         Ok(value != 0)
+    }
+
+    /// The text of what was used as a list before. Tcl 9 says `got a list` for it, although it may be a literal that
+    /// somebody else used so; scripts are to see what they wrote.
+    fn listed(&self) -> Option<Obj> {
+        self.type_is(c"list").then(|| Obj::from(self.text()))
     }
 
     /// The elements of a list.

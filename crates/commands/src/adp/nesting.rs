@@ -1,50 +1,41 @@
 //! Which end belongs to which beginning, for texts in which that cannot be found by looking ahead in reasonable time.
 
-use std::collections::HashMap;
-
-/// Beginnings and ends in a text, as a curve that rises by one with each beginning and falls with each end.
+/// Beginnings and ends in a text.
 pub struct Nesting {
     /// Where they are.
     places: Vec<usize>,
-    /// How high the curve is behind each of them.
-    heights: Vec<i32>,
-    /// The ends behind which the curve is so high, in order.
-    ends: HashMap<i32, Vec<u32>>,
+    /// For each of them: which one ends what has begun right before it.
+    ends: Vec<u32>,
 }
+
+const NONE: u32 = u32::MAX;
 
 impl Nesting {
     /// From places, each with whether something begins there. There may be 4 G of them.
     pub fn new(events: impl Iterator<Item = (usize, bool)>) -> Nesting {
         let mut events: Vec<(usize, bool)> = events.collect();
-        events.sort_unstable();
-        let mut nesting = Nesting {
-            places: Vec::with_capacity(events.len()),
-            heights: Vec::with_capacity(events.len()),
-            ends: HashMap::new(),
-        };
-        let mut height = 0;
-        for (index, (place, begins)) in (0..).zip(events) {
-            height += if begins { 1 } else { -1 };
-            nesting.places.push(place);
-            nesting.heights.push(height);
-            if !begins {
-                nesting.ends.entry(height).or_default().push(index);
-            }
+        // Stable, because that is fast for a few sorted runs one behind the other.
+        events.sort();
+        let mut ends = vec![NONE; events.len() + 1];
+        for (at, (_, begins)) in events.iter().enumerate().rev() {
+            ends[at] = match (begins, ends[at + 1]) {
+                (false, _) => u32::try_from(at).unwrap_or(NONE),
+                (true, NONE) => NONE,
+                // Behind the end of what begins here it goes on as before it.
+                (true, inner) => ends[inner as usize + 1],
+            };
         }
-        nesting
+        Nesting {
+            places: events.into_iter().map(|(place, _)| place).collect(),
+            ends,
+        }
     }
 
-    /// The end of what has begun right before `from`: where the curve is lower than there for the first time.
+    /// The end of what has begun right before `from`.
     pub fn close(&self, from: usize) -> Option<usize> {
         let first = self.places.partition_point(|place| *place < from);
-        let height = if first == 0 {
-            0
-        } else {
-            self.heights[first - 1]
-        };
-        let ends = self.ends.get(&(height - 1))?;
-        let at = ends.partition_point(|index| (*index as usize) < first);
-        ends.get(at).map(|index| self.places[*index as usize])
+        let end = self.ends[first];
+        (end != NONE).then(|| self.places[end as usize])
     }
 }
 

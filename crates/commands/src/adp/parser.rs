@@ -3,7 +3,7 @@
 //! A page is scanned once and without recursion. Text blocks are ranges of the page, so nothing is copied. Whatever the
 //! page is, the time is in proportion to its length: what was looked for in vain is not looked for again.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::nesting::Nesting;
@@ -46,7 +46,7 @@ pub fn parse(text: &str, safe: bool, lookup: Option<Lookup<'_>>) -> Vec<Block> {
         start: 0,
         counted: 0,
         line: 1,
-        doomed: HashSet::new(),
+        doomed: Places::default(),
         scripts: None,
         bodies: HashMap::new(),
         no_script_end: false,
@@ -138,7 +138,7 @@ struct Parser<'a> {
     counted: usize,
     line: u32,
     /// Where attributes were read of tags that have no end.
-    doomed: HashSet<usize>,
+    doomed: Places,
     /// How scripts lie within each other, once that matters.
     scripts: Option<Nesting>,
     /// The same for tags that have an end, by their name in lower case.
@@ -377,18 +377,39 @@ fn tags<'a>(
     })
 }
 
+/// A set of places in a text, a bit for each once there are any.
+#[derive(Default)]
+struct Places(Vec<u64>);
+
+impl Places {
+    fn add(&mut self, places: &[usize], length: usize) {
+        if self.0.is_empty() {
+            self.0 = vec![0; length / 64 + 1];
+        }
+        for place in places {
+            self.0[place / 64] |= 1 << (place % 64);
+        }
+    }
+
+    fn has(&self, place: usize) -> bool {
+        self.0
+            .get(place / 64)
+            .is_some_and(|bits| bits >> (place % 64) & 1 == 1)
+    }
+}
+
 /// Names and values up to the end of a tag, and where that is. A name without value is its own value.
 ///
 /// `doomed`: where this came by without finding the end; who comes by there again will not find it either.
 fn attributes<'a>(
     text: &'a str,
     from: usize,
-    doomed: &mut HashSet<usize>,
+    doomed: &mut Places,
 ) -> Option<(Vec<(&'a str, &'a str)>, usize)> {
     let mut seen = Vec::new();
     let found = attributes_until(text, from, doomed, &mut seen);
     if found.is_none() {
-        doomed.extend(seen);
+        doomed.add(&seen, text.len());
     }
     found
 }
@@ -396,7 +417,7 @@ fn attributes<'a>(
 fn attributes_until<'a>(
     text: &'a str,
     from: usize,
-    doomed: &HashSet<usize>,
+    doomed: &Places,
     seen: &mut Vec<usize>,
 ) -> Option<(Vec<(&'a str, &'a str)>, usize)> {
     let bytes = text.as_bytes();
@@ -407,7 +428,7 @@ fn attributes_until<'a>(
         if *bytes.get(at)? == b'>' {
             return Some((found, at + 1));
         }
-        if doomed.contains(&at) {
+        if doomed.has(at) {
             return None;
         }
         seen.push(at);
@@ -450,10 +471,11 @@ fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
 fn name_at(text: &str, at: usize) -> &str {
     let rest = &text[at..];
     let mut bytes = rest.bytes().take(MAX_NAME);
-    let end = match bytes.position(|b| b.is_ascii_whitespace() || b == b'>') {
-        Some(end) => end,
+    let end = match bytes.position(|b| b.is_ascii_whitespace() || matches!(b, b'>' | b'<')) {
+        Some(end) if rest.as_bytes()[end] != b'<' => end,
         None if rest.len() <= MAX_NAME => rest.len(),
-        None => 0,
+        // No name has a `<`, or is so long.
+        _ => 0,
     };
     &rest[..end]
 }

@@ -229,10 +229,8 @@ mod tests {
         add_hosts(&mut store, "ann: 10.0.0.0/8, .example.com", true).unwrap();
         assert!(add_hosts(&mut store, "ann: 10.0.0.0/8", false).is_err());
         assert!(add_hosts(&mut store, "eve: 10.0.0.0/8", true).is_err());
-        assert_eq!(
-            store.users["ann"].hosts.words(),
-            ["10.0.0.0/8", ".example.com"]
-        );
+        let hosts = ["10.0.0.0/8", ".example.com"].map(|h| Host::parse(h).unwrap());
+        assert_eq!(store.users["ann"].hosts, Hosts::Only(hosts.to_vec()));
         add_rule(&mut store, "denyuser  inherit GET /NS \"\"").unwrap();
         for line in [
             "denyuser",

@@ -248,16 +248,6 @@ impl Hosts {
             Hosts::AllBut(list) => !list.iter().any(|h| h.is(peer)),
         }
     }
-
-    /// As `ns_perm adduser` takes them.
-    pub fn words(&self) -> Vec<String> {
-        match self {
-            Hosts::All => Vec::new(),
-            Hosts::Only(list) | Hosts::AllBut(list) => {
-                list.iter().map(ToString::to_string).collect()
-            }
-        }
-    }
 }
 
 impl Host {
@@ -318,22 +308,6 @@ impl Host {
                     found.to_ascii_lowercase().ends_with(name.as_str()) && has(&found)
                 }),
             Host::Name(name) => has(name),
-        }
-    }
-}
-
-impl std::fmt::Display for Host {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Host::Network(base, mask) => {
-                let address = IpAddr::V6(std::net::Ipv6Addr::from_bits(*base)).to_canonical();
-                let bits = mask.leading_ones();
-                match address {
-                    IpAddr::V4(_) => write!(f, "{address}/{}", bits.saturating_sub(96)),
-                    IpAddr::V6(_) => write!(f, "{address}/{bits}"),
-                }
-            }
-            Host::Name(name) => f.write_str(name),
         }
     }
 }
@@ -488,20 +462,19 @@ mod tests {
         ] {
             assert!(Host::parse(text).is_err(), "{text}");
         }
-        for (text, shown, peer, expected) in [
-            ("10.2.0.0/16", "10.2.0.0/16", "10.2.255.1", true),
-            ("10.2.0.0/255.255.0.0", "10.2.0.0/16", "10.3.0.1", false),
-            ("0.0.0.0/0", "0.0.0.0/0", "1.2.3.4", true),
-            ("0.0.0.0/0", "0.0.0.0/0", "::1", false),
-            ("127.0.0.1", "127.0.0.1/32", "::ffff:127.0.0.1", true),
-            ("::/0", "::/0", "9.9.9.9", true),
-            ("::1/64", "::/64", "9.9.9.9", false),
-            ("::1/64", "::/64", "::2", true),
+        for (text, peer, expected) in [
+            ("10.2.0.0/16", "10.2.255.1", true),
+            ("10.2.0.0/255.255.0.0", "10.3.0.1", false),
+            ("0.0.0.0/0", "1.2.3.4", true),
+            ("0.0.0.0/0", "::1", false),
+            ("127.0.0.1", "::ffff:127.0.0.1", true),
+            ("::/0", "9.9.9.9", true),
+            ("::1/64", "9.9.9.9", false),
+            ("::1/64", "::2", true),
         ] {
-            let host = Host::parse(text).unwrap();
             assert_eq!(
-                (host.to_string().as_str(), host.is(peer)),
-                (shown, expected),
+                Host::parse(text).unwrap().is(peer),
+                expected,
                 "{text} {peer}"
             );
         }
