@@ -45,7 +45,7 @@ case "queries by hand" {ns_set array [ns_parsequery "a=%41&&b"]} {a A {} {} b {}
 case "a charset the form names itself" {form {string length [ns_queryget a]} _charset_=iso-8859-1&a=%E9%E8} 2
 case "JSON bodies" {
     during {ns_getjson} {POST /during} {{Content-Type: application/json}} {{"a": [1, "e"], "b": null}}
-} {a {1 e} b null}
+} {a {1 e} b {}}
 case "what is no JSON" {
     string match error:* [during {ns_getjson} {POST /during} {{Content-Type: application/json}} \x7b]
 } 1
