@@ -249,6 +249,8 @@ params! {
         cachemaxsize: Size = "10MB",
         /// Largest file that is kept.
         cachemaxentry: Size = "8KB",
+        /// Look at a cached file again only after this time; 0: with every request (own parameter).
+        cachecheck: Duration = "0s",
         /// Kept for existing configurations: files are sent without copying.
         mmap: bool = "false",
         /// Send `FILE.gz` where the client takes it.

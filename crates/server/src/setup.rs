@@ -245,7 +245,7 @@ fn fastpath(
     config.check_modified_since = settings.checkmodifiedsince;
     config.etag = own.etag;
     let cache = global.cache.then(|| {
-        process.extensions.get_or(|| FileCache::new(global.cachemaxsize.get(), global.cachemaxentry.get()))
+        process.extensions.get_or(|| FileCache::new(global.cachemaxsize.get(), global.cachemaxentry.get()).checking_every(global.cachecheck))
     });
     Fastpath::new(config, cache)
 }

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
@@ -16,6 +17,8 @@ use super::file::{self, FileState, Loaded};
 pub struct FileCache {
     max_bytes: u64,
     max_entry: u64,
+    /// A file that was looked at so short ago is not looked at again.
+    check: Duration,
     state: Mutex<State>,
 }
 
@@ -49,6 +52,8 @@ struct State {
 struct Entry {
     file: FileState,
     content: Loaded,
+    /// When the file was last looked at.
+    checked: Instant,
     turn: u64,
 }
 
@@ -64,8 +69,24 @@ impl FileCache {
         FileCache {
             max_bytes,
             max_entry: max_entry.min(max_bytes),
+            check: Duration::ZERO,
             state: Mutex::default(),
         }
+    }
+
+    /// Looks at a file only when the last look is `check` ago (`cachecheck`); changes are noticed that much later.
+    pub fn checking_every(self, check: Duration) -> FileCache {
+        FileCache { check, ..self }
+    }
+
+    /// The state of a file that was looked at short enough ago.
+    pub(super) fn recent(&self, path: &Path) -> Option<FileState> {
+        if self.check.is_zero() {
+            return None;
+        }
+        let state = self.state.lock();
+        let entry = state.entries.get(path.as_os_str())?;
+        (entry.checked.elapsed() < self.check).then_some(entry.file)
     }
 
     pub fn stats(&self) -> CacheStats {
@@ -107,7 +128,8 @@ impl FileCache {
 
     /// The content of a file that was just looked at, from memory if it is there and the same.
     pub(super) fn load(&self, path: &Path, current: FileState, now: i64) -> io::Result<Loaded> {
-        if let Some(content) = self.state.lock().find(path, &current) {
+        let looked = (!self.check.is_zero()).then_some(self.check);
+        if let Some(content) = self.state.lock().find(path, &current, looked) {
             return Ok(content);
         }
         // Two requests may read the same file at the same time; waiting for each other would cost more.
@@ -128,7 +150,7 @@ impl FileCache {
 }
 
 impl State {
-    fn find(&mut self, path: &Path, current: &FileState) -> Option<Loaded> {
+    fn find(&mut self, path: &Path, current: &FileState, check: Option<Duration>) -> Option<Loaded> {
         let some = self.entries.len() as u64 / 4;
         let Some(entry) = self.entries.get_mut(path.as_os_str()) else {
             self.stats.misses += 1;
@@ -141,6 +163,10 @@ impl State {
             return None;
         }
         self.stats.hits += 1;
+        // Whoever asks has looked at the file, unless the last look was recent enough.
+        if check.is_some_and(|check| entry.checked.elapsed() >= check) {
+            entry.checked = Instant::now();
+        }
         // What is used all the time stays among the young ones without being moved each time.
         if self.turn - entry.turn > some {
             self.turn += 1;
@@ -174,6 +200,7 @@ impl State {
             Entry {
                 file,
                 content,
+                checked: Instant::now(),
                 turn: self.turn,
             },
         );

@@ -164,7 +164,9 @@ impl Fastpath {
         if !matches!(method, "GET" | "HEAD" | "POST") {
             return FileAnswer::MethodNotAllowed;
         }
-        let answer = match file::kind(file) {
+        let recent = self.cache.as_ref().and_then(|cache| cache.recent(file));
+        let kind = recent.map_or_else(|| file::kind(file), |state| Ok(file::Kind::File(state)));
+        let answer = match kind {
             Ok(file::Kind::Directory) => self.directory(file, method, path, head, now),
             Ok(file::Kind::File(state)) => {
                 let reply = FileReply {

@@ -567,6 +567,19 @@ fn the_cache_notices_changes_and_keeps_its_budget() {
 }
 
 #[test]
+fn a_file_may_be_looked_at_less_often() {
+    let mut site = Site::new();
+    let cache = FileCache::new(10_000, 500).checking_every(std::time::Duration::from_secs(3600));
+    site.cache = Some(Arc::new(cache));
+    let before = site.get("GET", "/plain.txt", &[]).2;
+    site.write_at("plain.txt", "changed", 1);
+    assert_eq!(site.get("GET", "/plain.txt", &[]).2, before);
+    let digits = site.get("GET", "/digits.txt", &[]).2;
+    fs::remove_file(site.config.pagedir.join("digits.txt")).unwrap();
+    assert_eq!(site.get("GET", "/digits.txt", &[]).2, digits);
+}
+
+#[test]
 fn files_changed_just_now_are_not_kept() {
     let mut site = Site::new();
     let cache = Arc::new(FileCache::new(10_000, 500));
