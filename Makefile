@@ -25,7 +25,7 @@ test-asan:
 	@scripts/test-asan
 
 bench:
-	@bench/run
+	@bench/run -o bench/RESULTS.md
 
 doc:
 	@scripts/doc

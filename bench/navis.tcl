@@ -32,5 +32,6 @@ ns_section ns/server/default/fastpath {
 ns_section ns/server/default/adp { ns_param map /*.adp }
 ns_section ns/server/default/tcl { ns_param library $run/lib }
 ns_section ns/fastpath {
-    ns_param cache         true
+    ns_param cache      true
+    ns_param cachecheck [expr {[info exists ::env(CACHECHECK)] ? $::env(CACHECHECK) : "0s"}]
 }

@@ -1,5 +1,6 @@
 //! A running driver: its threads, its open connections, and how it stops.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
@@ -157,10 +158,6 @@ impl Driver {
                 .enable_io()
                 .enable_time()
                 .max_blocking_threads(config.spoolerthreads.max(1))
-                .on_thread_park({
-                    let application = hub.application.clone();
-                    move || application.rest()
-                })
                 .on_thread_start({
                     let name = format!("-spooler:{}:{number}-", config.name);
                     move || shared::thread::set_name(&name)
@@ -377,11 +374,38 @@ impl Hub {
 /// One driver thread. Connections that are left when it ends are cut off when the runtime drops them.
 async fn run(hub: Arc<Hub>, sockets: Vec<Socket>) {
     let mut stage = hub.stage.subscribe();
+    let notify = Arc::new(Notify::new());
+    REST.set(Some(notify.clone()));
+    tokio::spawn({
+        let application = hub.application.clone();
+        async move {
+            loop {
+                notify.notified().await;
+                if catch_unwind(AssertUnwindSafe(|| application.rest())).is_err() {
+                    shared::error!("panic while the application did what it had put off");
+                }
+            }
+        }
+    });
     for socket in sockets {
         tokio::spawn(accept_loop(hub.clone(), socket));
     }
     // The sender lives in the hub, which is in our hands.
     let _ = stage.wait_for(|stage| *stage == Stage::Stop).await;
+}
+
+thread_local! {
+    /// Wakes this driver thread's task that calls [`Application::rest`].
+    static REST: RefCell<Option<Arc<Notify>>> = const { RefCell::new(None) };
+}
+
+/// [`Application::rest`] is due when the connections that are ready now had their turn: its task is queued behind them.
+pub(crate) fn rest_soon() {
+    REST.with_borrow(|notify| {
+        if let Some(notify) = notify {
+            notify.notify_one();
+        }
+    });
 }
 
 /// A number no other request or connection of this process has.

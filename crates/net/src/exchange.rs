@@ -25,8 +25,8 @@ pub trait Application: Send + Sync + 'static {
         listener: &Listener,
     ) -> Response;
 
-    /// A driver thread has done everything there was to do and is about to wait. What [`Application::handle`] put off
-    /// for the sake of doing it together has to be done now.
+    /// Called on the driver thread some time after one or several calls of [`Application::handle`]: when the connections
+    /// that were ready had their turn. What was put off for the sake of doing it together has to be done now.
     fn rest(&self) {}
 
     /// Asked when a head is complete, before the body is read (and before `100 Continue` is sent).

@@ -170,12 +170,12 @@ pub fn arrive(driver: &Arc<DriverEntry>, exchange: Exchange) {
 const TOGETHER: usize = 16;
 
 /// Requests for pools that a driver thread read while it went through what was ready. They are handed over together when
-/// the thread has nothing else to do: a connection thread that is woken for the first would otherwise take the
+/// it is through: a connection thread that is woken for the first would otherwise take the
 /// processor from the driver, to sleep again before the second is there.
 #[derive(Default)]
 struct Waiting {
     walks: Vec<Box<Walk>>,
-    /// This thread says when it rests; others hand over at once.
+    /// This thread says when it is through; others hand over at once.
     rests: bool,
 }
 
@@ -183,7 +183,7 @@ thread_local! {
     static WAITING: RefCell<Waiting> = RefCell::default();
 }
 
-/// Hands over what waits, on a driver thread that is about to rest.
+/// Hands over what waits, on a driver thread that is through with what was ready.
 pub fn submit_waiting() {
     WAITING.with_borrow_mut(|waiting| waiting.rests = true);
     submit();

@@ -270,6 +270,7 @@ impl Connection {
         if catch_unwind(AssertUnwindSafe(|| hub.application.handle(exchange))).is_err() {
             shared::error!("panic while a request was handed to the application");
         }
+        crate::driver::rest_soon();
         self.finish_turn().await
     }
 
