@@ -17,7 +17,10 @@ fn ten_thousand_mixed_requests() {
     run(&server, WARM, ALL);
     let after = server.memory();
     // The allocator may keep a little; a leak of 1 kB a request would be 8 MB.
-    assert!(after < before + (6 << 20), "memory grew from {before} to {after} bytes");
+    assert!(
+        after < before + (6 << 20),
+        "memory grew from {before} to {after} bytes"
+    );
     assert!(!server.log().contains("] Error:"), "{}", server.log());
     assert_eq!(server.stop(), Some(0));
 }
@@ -46,20 +49,51 @@ fn run(server: &Server, from: usize, to: usize) {
 /// One of twelve kinds: pages, static files, ranges, conditions, JSON, forms with mistakes, missing pages.
 fn one(connection: &mut testkit::Connection, n: usize) {
     let ship = n % 160 + 1;
-    let (method, path, headers, body, want): (&str, String, Vec<(&str, &str)>, &str, u16) = match n % 12 {
-        0 => ("GET", "/".into(), vec![], "", 200),
-        1 => ("GET", "/harbour.css".into(), vec![("Accept-Encoding", "gzip")], "", 200),
-        2 => ("GET", format!("/ships/{ship}"), vec![], "", 200),
-        3 => ("GET", "/ships?q=an&sort=length".into(), vec![("Accept-Encoding", "gzip")], "", 200),
-        4 => ("GET", format!("/api/ships/{ship}"), vec![], "", 200),
-        5 => ("GET", "/harbour.css".into(), vec![("Range", "bytes=10-19")], "", 206),
-        6 => ("HEAD", "/harbour.js".into(), vec![], "", 200),
-        7 => ("GET", "/nowhere".into(), vec![], "", 404),
-        8 => ("POST", "/api/visits".into(), vec![("Content-Type", "application/json")], "{", 400),
-        9 => ("GET", "/tides?days=1".into(), vec![], "", 200),
-        10 => ("GET", "/visits.csv".into(), vec![], "", 200),
-        _ => ("POST", "/visits".into(), vec![("Content-Type", "application/x-www-form-urlencoded")], "ship=1", 403),
-    };
+    let (method, path, headers, body, want): (&str, String, Vec<(&str, &str)>, &str, u16) =
+        match n % 12 {
+            0 => ("GET", "/".into(), vec![], "", 200),
+            1 => (
+                "GET",
+                "/harbour.css".into(),
+                vec![("Accept-Encoding", "gzip")],
+                "",
+                200,
+            ),
+            2 => ("GET", format!("/ships/{ship}"), vec![], "", 200),
+            3 => (
+                "GET",
+                "/ships?q=an&sort=length".into(),
+                vec![("Accept-Encoding", "gzip")],
+                "",
+                200,
+            ),
+            4 => ("GET", format!("/api/ships/{ship}"), vec![], "", 200),
+            5 => (
+                "GET",
+                "/harbour.css".into(),
+                vec![("Range", "bytes=10-19")],
+                "",
+                206,
+            ),
+            6 => ("HEAD", "/harbour.js".into(), vec![], "", 200),
+            7 => ("GET", "/nowhere".into(), vec![], "", 404),
+            8 => (
+                "POST",
+                "/api/visits".into(),
+                vec![("Content-Type", "application/json")],
+                "{",
+                400,
+            ),
+            9 => ("GET", "/tides?days=1".into(), vec![], "", 200),
+            10 => ("GET", "/visits.csv".into(), vec![], "", 200),
+            _ => (
+                "POST",
+                "/visits".into(),
+                vec![("Content-Type", "application/x-www-form-urlencoded")],
+                "ship=1",
+                403,
+            ),
+        };
     let response = connection.request(method, &path, &headers, body.as_bytes());
     assert_eq!(response.status, want, "{method} {path}: {response:?}");
 }

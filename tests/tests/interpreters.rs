@@ -472,7 +472,9 @@ fn packages() {
 
 /// Whether the program was built for Tcl 9.
 fn tcl9() -> bool {
-    testkit::nsd_command("puts [info tclversion]").stdout.starts_with("9.")
+    testkit::nsd_command("puts [info tclversion]")
+        .stdout
+        .starts_with("9.")
 }
 
 #[test]

@@ -60,11 +60,23 @@ pub fn check(root: &Path, findings: &mut Vec<Finding>) -> Result<usize, String> 
 fn built(root: &Path) -> Result<BTreeSet<String>, String> {
     let output = Command::new("cargo")
         .current_dir(root)
-        .args(["tree", "--workspace", "--prefix", "none", "--format", "{p}", "--locked"])
+        .args([
+            "tree",
+            "--workspace",
+            "--prefix",
+            "none",
+            "--format",
+            "{p}",
+            "--locked",
+        ])
         .output()
         .map_err(|e| format!("cargo tree: {e}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    Ok(text.lines().filter_map(|l| l.split(' ').next()).map(str::to_owned).collect())
+    Ok(text
+        .lines()
+        .filter_map(|l| l.split(' ').next())
+        .map(str::to_owned)
+        .collect())
 }
 
 /// From the cache where that suffices: tidy must work without a network.

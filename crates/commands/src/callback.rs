@@ -79,7 +79,9 @@ impl Callback {
         if !before.is_empty() || !after.is_empty() {
             return interp.eval_obj_global(&Obj::from(join(&parts.script, args)));
         }
-        let script = self.compiled(interp, |parts| join(&parts.script, parts.args.iter().map(String::as_str)));
+        let script = self.compiled(interp, |parts| {
+            join(&parts.script, parts.args.iter().map(String::as_str))
+        });
         interp.eval_obj_global(&script)
     }
 
@@ -123,7 +125,9 @@ impl Callback {
             cache.clear();
         }
         let key = Arc::as_ptr(&self.0) as usize;
-        let entry = cache.entry(key).or_insert_with(|| (self.clone(), Obj::from(text(&self.0))));
+        let entry = cache
+            .entry(key)
+            .or_insert_with(|| (self.clone(), Obj::from(text(&self.0))));
         entry.1.clone()
     }
 }

@@ -329,7 +329,9 @@ fn upper_digest(name: &str, value: &Obj, binary: bool) -> Result<String, Exit> {
 }
 
 fn md_string(name: &str, encoding: Option<Encoding>, message: &[u8]) -> Result<Obj, Exit> {
-    Ok(encoding.unwrap_or(Encoding::Hex).encode(&digest(name, message)?))
+    Ok(encoding
+        .unwrap_or(Encoding::Hex)
+        .encode(&digest(name, message)?))
 }
 
 /// The keyed digest of a message.

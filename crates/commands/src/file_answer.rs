@@ -309,21 +309,34 @@ fn writers(call: &Call<'_>, server: Option<&str>) -> Outcome<Obj> {
     }
     let mut rows = Vec::new();
     for driver in context(call).process.drivers.read().iter() {
-        let Some(running) = driver.running() else { continue };
+        let Some(running) = driver.running() else {
+            continue;
+        };
         for one in running.writing() {
             let label = one.label.as_deref().cloned().unwrap_or_default();
             if server.is_some_and(|name| name != label.server) {
                 continue;
             }
-            let since = one.since.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+            let since = one
+                .since
+                .duration_since(std::time::UNIX_EPOCH)
+                .unwrap_or_default();
             let seconds = one.since.elapsed().unwrap_or_default().as_secs_f64();
             let kilobytes = |bytes: u64| bytes / 1024;
-            let rate = if seconds > 0.0 { (one.sent as f64 / seconds) as u64 } else { 0 };
+            let rate = if seconds > 0.0 {
+                (one.sent as f64 / seconds) as u64
+            } else {
+                0
+            };
             rows.push(Obj::list([
                 Obj::from(format!("{}.{:06}", since.as_secs(), since.subsec_micros())),
                 Obj::from(format!("-driver:{}-", driver.name)),
                 Obj::from(driver.name.as_str()),
-                Obj::from(if label.pool == "default" { "" } else { label.pool.as_str() }),
+                Obj::from(if label.pool == "default" {
+                    ""
+                } else {
+                    label.pool.as_str()
+                }),
                 Obj::from(one.connection.peer.ip().to_string()),
                 Obj::from(i64::from(one.descriptor)),
                 Obj::from(one.left),

@@ -35,7 +35,9 @@ impl FromObj for ServerArg {
     fn from_obj(call: &Call<'_>, _label: Label, value: &Obj) -> Result<Self, Exit> {
         let name = value.text();
         let found = context(call).process.server(&name);
-        found.map(ServerArg).ok_or_else(|| tcl::error(format!("invalid server: '{name}'")))
+        found
+            .map(ServerArg)
+            .ok_or_else(|| tcl::error(format!("invalid server: '{name}'")))
     }
 }
 
@@ -49,7 +51,9 @@ pub fn context(call: &Call<'_>) -> Rc<Context> {
 /// # Errors
 /// `no connection`, as outside of a request.
 pub fn conn(call: &Call<'_>) -> Result<Rc<Conn>, Exit> {
-    context(call).conn().ok_or_else(|| TclError::new("no connection").into())
+    context(call)
+        .conn()
+        .ok_or_else(|| TclError::new("no connection").into())
 }
 
 /// A whole number as C's `strtoll` reads it, filling the text: blanks in front, a sign, digits or `0x` and digits.
@@ -60,7 +64,10 @@ pub fn wide(text: &str) -> Option<i64> {
         b'+' => (false, &text[1..]),
         _ => (false, text),
     };
-    let (digits, radix) = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+    let (digits, radix) = match digits
+        .strip_prefix("0x")
+        .or_else(|| digits.strip_prefix("0X"))
+    {
         Some(digits) => (digits, 16),
         None => (digits, 10),
     };

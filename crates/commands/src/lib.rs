@@ -4,11 +4,11 @@ mod adp;
 mod answer;
 mod auth;
 mod cache;
-mod cbor;
 pub mod callback;
+mod cbor;
+mod collate;
 mod config;
 mod configuring;
-mod collate;
 mod conn;
 mod cookie;
 mod crypto;
@@ -26,19 +26,19 @@ mod image;
 mod info;
 mod interp;
 mod job;
-mod keyl;
 mod json;
 mod jwt;
+mod keyl;
 pub mod kinds;
-mod privacy;
 mod later;
 mod limits;
-mod manual;
 mod log;
+mod manual;
 mod net;
 mod nsv;
 mod one_time;
 mod paths;
+mod privacy;
 mod process;
 mod register;
 mod schedule;
@@ -125,7 +125,12 @@ pub fn scripting() -> Scripting {
         config_library: vec![],
         specs: vec![limits::LimitSettings::spec, adp::AdpSettings::spec],
         on_interp: vec![adp::install, manual::install],
-        on_server: vec![limits::on_server, paths::on_server, register::on_server, adp::map_pages],
+        on_server: vec![
+            limits::on_server,
+            paths::on_server,
+            register::on_server,
+            adp::map_pages,
+        ],
         on_cleanup: vec![hooks::cleanup, adp::cleanup, cache::end_transactions],
         notice: Some(adp::render_notice),
     };

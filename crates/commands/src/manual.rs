@@ -11,13 +11,20 @@ use tcl::{Interp, Obj};
 pub fn install(interp: &Interp, context: &Rc<Context>) {
     let weak = Rc::downgrade(context);
     interp.register("::navis::usages", move |_, _| {
-        let usages = weak.upgrade().map(|c| synopsis::manual::all_usages(&tables(&c))).unwrap_or_default();
-        Ok(Obj::list(usages.into_iter().flat_map(|(name, line)| [Obj::from(name), Obj::from(line)])))
+        let usages = weak
+            .upgrade()
+            .map(|c| synopsis::manual::all_usages(&tables(&c)))
+            .unwrap_or_default();
+        Ok(Obj::list(usages.into_iter().flat_map(|(name, line)| {
+            [Obj::from(name), Obj::from(line)]
+        })))
     });
     let context = Rc::downgrade(context);
     interp.register("::navis::manual", move |_, _| {
         let pages = context.upgrade().map(|c| pages(&c)).unwrap_or_default();
-        Ok(Obj::list(pages.into_iter().flat_map(|(name, text)| [Obj::from(name), Obj::from(text)])))
+        Ok(Obj::list(pages.into_iter().flat_map(|(name, text)| {
+            [Obj::from(name), Obj::from(text)]
+        })))
     });
 }
 
@@ -37,11 +44,14 @@ fn pages(context: &Context) -> Vec<(String, String)> {
         .map(|(name, text)| (name.trim_start_matches(':').replace("::", "-"), text))
         .collect();
     pages.sort();
-    let mut index = String::from("# Commands\n\nMade from the tables inside the program by `make doc`.\n\n");
+    let mut index =
+        String::from("# Commands\n\nMade from the tables inside the program by `make doc`.\n\n");
     for (name, _) in &pages {
         index.push_str(&format!("- [{name}]({name}.md)\n"));
     }
-    let mut configuration = String::from("# Configuration\n\nSections, parameters, defaults; `nsd -T` prints the same.\n\n");
+    let mut configuration = String::from(
+        "# Configuration\n\nSections, parameters, defaults; `nsd -T` prints the same.\n\n",
+    );
     for spec in check::all_specs(process) {
         configuration.push_str(&synopsis::manual::section(spec));
         configuration.push('\n');

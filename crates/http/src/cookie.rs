@@ -76,7 +76,11 @@ impl SetCookie<'_> {
     /// The value of the Set-Cookie field. The error is a message for the script that asked for it.
     pub fn build(&self) -> Result<String, String> {
         // Blanks and the like are no token, but browsers take them and existing sites may use them.
-        if self.name.is_empty() || self.name.contains(|c: char| c == ';' || c == '=' || c.is_control()) {
+        if self.name.is_empty()
+            || self
+                .name
+                .contains(|c: char| c == ';' || c == '=' || c.is_control())
+        {
             return Err(format!(
                 "invalid cookie name \"{}\"",
                 self.name.escape_debug()

@@ -94,7 +94,11 @@ fn with_separator(seconds: i64, separator: char) -> String {
     text.push(separator);
     text.extend(two(year / 100));
     text.extend(two(year % 100));
-    for (lead, n) in [(' ', clock / 3600), (':', clock / 60 % 60), (':', clock % 60)] {
+    for (lead, n) in [
+        (' ', clock / 3600),
+        (':', clock / 60 % 60),
+        (':', clock % 60),
+    ] {
         text.push(lead);
         text.extend(two(n));
     }

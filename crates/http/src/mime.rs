@@ -62,7 +62,9 @@ impl Types {
     pub fn list(&self) -> Vec<(String, String)> {
         let mut all: std::collections::BTreeMap<&str, &str> = TYPES.iter().copied().collect();
         all.extend(self.own.iter().map(|(e, t)| (e.as_str(), t.as_str())));
-        all.into_iter().map(|(e, t)| (e.to_owned(), t.to_owned())).collect()
+        all.into_iter()
+            .map(|(e, t)| (e.to_owned(), t.to_owned()))
+            .collect()
     }
 
     /// The type for an extension without its dot.

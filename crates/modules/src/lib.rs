@@ -9,4 +9,10 @@ mod nsssl;
 use server::module::Module;
 
 /// All modules, in the order in which they are listed to users.
-pub static MODULES: &[Module] = &[nssock::MODULE, nsssl::MODULE, nsdb::MODULE, nslog::MODULE, nsperm::MODULE];
+pub static MODULES: &[Module] = &[
+    nssock::MODULE,
+    nsssl::MODULE,
+    nsdb::MODULE,
+    nslog::MODULE,
+    nsperm::MODULE,
+];

@@ -46,7 +46,9 @@ impl Arguments {
                     if !joined.is_empty() {
                         return Ok(joined.to_owned());
                     }
-                    rest.next().cloned().ok_or_else(|| format!("option -{letter} needs {what}"))
+                    rest.next()
+                        .cloned()
+                        .ok_or_else(|| format!("option -{letter} needs {what}"))
                 };
                 match letter {
                     'h' => return Ok(Mode::Help),
@@ -60,11 +62,15 @@ impl Arguments {
                     'u' => a.user = Some(value("a user name or number")?),
                     'g' => a.group = Some(value("a group name or number")?),
                     'r' => a.root = Some(value("a directory")?.into()),
-                    't' => a.options.config = Some(value("a configuration file or directory")?.into()),
+                    't' => {
+                        a.options.config = Some(value("a configuration file or directory")?.into())
+                    }
                     's' => a.options.default_server = Some(value("the name of a server")?),
                     'p' => a.pidfile = Some(value("the name of a file")?.into()),
                     'b' => prebind.push(value("address:port")?),
-                    'B' => prebind.push(addresses_of(&value("the name of a file with addresses")?)?),
+                    'B' => {
+                        prebind.push(addresses_of(&value("the name of a file with addresses")?)?)
+                    }
                     other => return Err(format!("unknown option -{other}")),
                 }
             }
@@ -76,7 +82,10 @@ impl Arguments {
             return Err("a configuration is needed: -t FILE (or -c for command mode)".to_owned());
         }
         if !a.options.argv.is_empty() && !a.options.command {
-            return Err(format!("\"{}\": words behind the options are for command mode (-c)", a.options.argv[0]));
+            return Err(format!(
+                "\"{}\": words behind the options are for command mode (-c)",
+                a.options.argv[0]
+            ));
         }
         if let Some(config) = &a.options.config {
             a.options.config = Some(std::path::absolute(config).unwrap_or_else(|_| config.clone()));
@@ -86,13 +95,20 @@ impl Arguments {
 
     /// Whether it detaches from the terminal.
     pub fn daemon(&self) -> bool {
-        !(self.options.foreground || self.options.command || self.inittab || self.test || self.watch)
+        !(self.options.foreground
+            || self.options.command
+            || self.inittab
+            || self.test
+            || self.watch)
     }
 }
 
 fn addresses_of(file: &str) -> Result<String, String> {
     let text = std::fs::read_to_string(file).map_err(|e| format!("-B {file}: {e}"))?;
-    let lines = text.lines().map(|l| l.split('#').next().unwrap_or_default().trim()).filter(|l| !l.is_empty());
+    let lines = text
+        .lines()
+        .map(|l| l.split('#').next().unwrap_or_default().trim())
+        .filter(|l| !l.is_empty());
     Ok(lines.collect::<Vec<_>>().join(","))
 }
 
@@ -133,7 +149,10 @@ mod tests {
     use super::*;
 
     fn run(words: &[&str]) -> Result<Arguments, String> {
-        let words: Vec<String> = std::iter::once("nsd").chain(words.iter().copied()).map(str::to_owned).collect();
+        let words: Vec<String> = std::iter::once("nsd")
+            .chain(words.iter().copied())
+            .map(str::to_owned)
+            .collect();
         match Arguments::parse(&words)? {
             Mode::Run(a) => Ok(*a),
             _ => Err("not run".to_owned()),
@@ -144,7 +163,10 @@ mod tests {
     fn options_may_be_joined_and_values_too() {
         let a = run(&["-fd", "-t/etc/x.tcl", "-u", "www", "-b", "a:1,b:2", "-b3"]).expect("valid");
         assert!(a.options.foreground && a.options.debug && !a.daemon());
-        assert_eq!(a.options.config.as_deref(), Some(std::path::Path::new("/etc/x.tcl")));
+        assert_eq!(
+            a.options.config.as_deref(),
+            Some(std::path::Path::new("/etc/x.tcl"))
+        );
         assert_eq!(a.user.as_deref(), Some("www"));
         assert_eq!(a.options.prebound, ["a:1,b:2", "3"]);
     }

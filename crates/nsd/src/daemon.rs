@@ -53,7 +53,13 @@ pub fn ready() {
     let _ = rustix::process::setsid();
     println!("ready");
     let _ = std::io::stdout().flush();
-    let Ok(null) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") else { return };
+    let Ok(null) = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/null")
+    else {
+        return;
+    };
     // Without the terminal these would be errors later; /dev/null takes everything.
     let _ = rustix::stdio::dup2_stdout(&null);
     let _ = rustix::stdio::dup2_stderr(&null);

@@ -13,7 +13,9 @@ use server::life::{self, Start};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args_os().map(|w| w.to_string_lossy().into_owned()).collect();
+    let words: Vec<String> = std::env::args_os()
+        .map(|w| w.to_string_lossy().into_owned())
+        .collect();
     let arguments = match Arguments::parse(&words) {
         Ok(Mode::Run(arguments)) => *arguments,
         Ok(Mode::Help) => {
@@ -33,9 +35,17 @@ fn main() -> ExitCode {
         return daemon::launch(&words);
     }
     tcl::initialize(&arguments.options.program);
-    shared::thread::set_name(if arguments.options.config.is_some() { "-main:conf-" } else { "-main-" });
+    shared::thread::set_name(if arguments.options.config.is_some() {
+        "-main:conf-"
+    } else {
+        "-main-"
+    });
     let command: Option<Box<dyn FnOnce(&std::sync::Arc<server::process::Process>) -> i32 + Send>> =
-        if arguments.options.command { Some(Box::new(command_mode::run)) } else { None };
+        if arguments.options.command {
+            Some(Box::new(command_mode::run))
+        } else {
+            None
+        };
     let start = Start {
         scripting: commands::scripting(),
         modules: modules::MODULES,

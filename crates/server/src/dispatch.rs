@@ -89,7 +89,9 @@ pub fn address(
                     driver.server_of(host, port)
                 }
                 // RFC 9112 section 3.2.
-                None if head.version >= (1, 1) => return Err(Refusal::bad("the Host header field is missing")),
+                None if head.version >= (1, 1) => {
+                    return Err(Refusal::bad("the Host header field is missing"));
+                }
                 None => driver.server_for(None, port),
             }
         }

@@ -46,15 +46,22 @@ impl Extensions {
             return Self::cast(Arc::clone(found));
         }
         let mut map = self.map.write();
-        Self::cast(Arc::clone(map.entry(id).or_insert_with(|| Arc::new(make()))))
+        Self::cast(Arc::clone(
+            map.entry(id).or_insert_with(|| Arc::new(make())),
+        ))
     }
 
     /// The value of type `T`, if there is one.
     pub fn find<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
-        self.map.read().get(&TypeId::of::<T>()).map(|v| Self::cast(Arc::clone(v)))
+        self.map
+            .read()
+            .get(&TypeId::of::<T>())
+            .map(|v| Self::cast(Arc::clone(v)))
     }
 
     fn cast<T: Send + Sync + 'static>(value: Arc<dyn Any + Send + Sync>) -> Arc<T> {
-        value.downcast::<T>().unwrap_or_else(|_| unreachable!("entries are stored under the id of their type"))
+        value
+            .downcast::<T>()
+            .unwrap_or_else(|_| unreachable!("entries are stored under the id of their type"))
     }
 }

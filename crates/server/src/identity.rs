@@ -18,5 +18,9 @@ pub fn server_header() -> &'static str {
 
 /// `ns_info buildinfo`.
 pub fn build_info() -> String {
-    format!("{PRODUCT} {VERSION}, {} {}", std::env::consts::OS, std::env::consts::ARCH)
+    format!(
+        "{PRODUCT} {VERSION}, {} {}",
+        std::env::consts::OS,
+        std::env::consts::ARCH
+    )
 }

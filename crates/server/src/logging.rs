@@ -29,17 +29,23 @@ pub fn open(process: &Arc<Process>) -> Result<(), String> {
     if process.options.foreground || process.options.command {
         log::set_targets(vec![Target::Stderr]);
     } else {
-        let name = settings.systemlog.as_ref().or(settings.serverlog.as_ref()).map_or("nsd.log", String::as_str);
+        let name = settings
+            .systemlog
+            .as_ref()
+            .or(settings.serverlog.as_ref())
+            .map_or("nsd.log", String::as_str);
         let path = process.logdir().join(name);
         if let Some(dir) = path.parent() {
-            std::fs::create_dir_all(dir).map_err(|e| format!("log directory {}: {e}", dir.display()))?;
+            std::fs::create_dir_all(dir)
+                .map_err(|e| format!("log directory {}: {e}", dir.display()))?;
         }
         let options = rolling::Options {
             max_backup: usize::try_from(settings.logmaxbackup.get()).unwrap_or(10),
             roll_format: settings.logrollfmt.clone(),
             ..rolling::Options::default()
         };
-        let file = rolling::File::open(&path, options).map_err(|e| format!("log file {}: {e}", path.display()))?;
+        let file = rolling::File::open(&path, options)
+            .map_err(|e| format!("log file {}: {e}", path.display()))?;
         log::set_targets(vec![Target::File(Arc::new(file))]);
     }
     if settings.asynclogwriter {
@@ -51,7 +57,11 @@ pub fn open(process: &Arc<Process>) -> Result<(), String> {
 
 /// Rolls or reopens the log (SIGHUP).
 pub fn hangup(process: &Process) {
-    let result = if process.settings().logrollonsignal { log::roll() } else { log::reopen() };
+    let result = if process.settings().logrollonsignal {
+        log::roll()
+    } else {
+        log::reopen()
+    };
     if let Err(e) = result {
         shared::error!("system log: {e}");
     }
@@ -60,7 +70,10 @@ pub fn hangup(process: &Process) {
 /// A panic is our bug: it is logged with its place and ends one request, not the server.
 fn report_panics() {
     std::panic::set_hook(Box::new(|info| {
-        let place = info.location().map(|l| format!("{}:{}", l.file(), l.line())).unwrap_or_default();
+        let place = info
+            .location()
+            .map(|l| format!("{}:{}", l.file(), l.line()))
+            .unwrap_or_default();
         let what = info
             .payload()
             .downcast_ref::<&str>()

@@ -66,7 +66,13 @@ impl Loading<'_> {
     /// Has `act` called after every request, and after every script of a thread that keeps its interpreter.
     pub fn on_cleanup(&self, act: impl Fn(&Interp, &Rc<Context>) + Send + Sync + 'static) {
         let act: Cleanup = Arc::new(act);
-        let add = |s: &Arc<VirtualServer>| s.extensions.get::<Cleanups>().0.write().push(Arc::clone(&act));
+        let add = |s: &Arc<VirtualServer>| {
+            s.extensions
+                .get::<Cleanups>()
+                .0
+                .write()
+                .push(Arc::clone(&act))
+        };
         match self.server {
             Some(server) => add(server),
             None => self.process.servers().iter().for_each(add),
@@ -117,7 +123,10 @@ impl Configured {
     pub fn implementation(&self) -> String {
         let path = Path::new(&self.file);
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        stem.strip_prefix("lib").filter(|s| s.starts_with("ns")).unwrap_or(&stem).to_owned()
+        stem.strip_prefix("lib")
+            .filter(|s| s.starts_with("ns"))
+            .unwrap_or(&stem)
+            .to_owned()
     }
 
     /// The built-in module it names.
@@ -128,7 +137,12 @@ impl Configured {
         let name = self.implementation();
         modules.iter().find(|m| m.name == name).ok_or_else(|| {
             let known: Vec<&str> = modules.iter().map(|m| m.name).collect();
-            format!("{}: unknown module \"{}\"; known modules are {}", self.place, self.file, known.join(", "))
+            format!(
+                "{}: unknown module \"{}\"; known modules are {}",
+                self.place,
+                self.file,
+                known.join(", ")
+            )
         })
     }
 
@@ -148,7 +162,13 @@ mod tests {
     fn modules_are_recognised_by_the_last_component() {
         let named = |file: &str| {
             let place = crate::config::Place::default();
-            Configured { name: "x".into(), file: file.into(), server: None, place }.implementation()
+            Configured {
+                name: "x".into(),
+                file: file.into(),
+                server: None,
+                place,
+            }
+            .implementation()
         };
         assert_eq!(named("nssock.so"), "nssock");
         assert_eq!(named("/usr/local/ns/bin/nssock.so"), "nssock");

@@ -104,7 +104,11 @@ impl Pool {
             connection_rate_limit: AtomicI64::new(settings.connectionratelimit.get()),
             settings,
             throttle: Arc::new(net::Throttle::new(0)),
-            label: Arc::new(net::Label { server: server.name.clone(), pool: name.to_owned(), data: String::new() }),
+            label: Arc::new(net::Label {
+                server: server.name.clone(),
+                pool: name.to_owned(),
+                data: String::new(),
+            }),
             server: Arc::downgrade(server),
             idle: Mutex::default(),
             queue: Mutex::default(),
@@ -120,7 +124,11 @@ impl Pool {
     pub fn terms(&self, own: i64, data: Option<&str>) -> net::Terms {
         let mut limits = net::Limits::new();
         let bytes = |kilobytes: i64| u64::try_from(kilobytes).unwrap_or(0) * 1024;
-        let connection = if own >= 0 { own } else { self.connection_rate_limit.load(Relaxed) };
+        let connection = if own >= 0 {
+            own
+        } else {
+            self.connection_rate_limit.load(Relaxed)
+        };
         if connection > 0 {
             limits.push(Arc::new(net::Throttle::new(bytes(connection))));
         }
@@ -130,10 +138,16 @@ impl Pool {
             limits.push(Arc::clone(&self.throttle));
         }
         let label = match data {
-            Some(data) => Arc::new(net::Label { data: data.to_owned(), ..(*self.label).clone() }),
+            Some(data) => Arc::new(net::Label {
+                data: data.to_owned(),
+                ..(*self.label).clone()
+            }),
             None => Arc::clone(&self.label),
         };
-        net::Terms { limits, label: Some(label) }
+        net::Terms {
+            limits,
+            label: Some(label),
+        }
     }
 
     /// Makes the first `minthreads` threads.

@@ -105,7 +105,10 @@ impl Process {
     }
 
     pub fn set_settings(&self, settings: ProcessSettings) {
-        assert!(self.settings.set(settings).is_ok(), "settings are read once, before anybody asks for them");
+        assert!(
+            self.settings.set(settings).is_ok(),
+            "settings are read once, before anybody asks for them"
+        );
     }
 
     /// The scheduler; takes events before it is started.
@@ -134,13 +137,22 @@ impl Process {
 
     pub fn server(&self, name: &str) -> Option<Arc<VirtualServer>> {
         // Names of servers are names of parameters, which have no case.
-        self.servers().iter().find(|s| s.name.eq_ignore_ascii_case(name)).cloned()
+        self.servers()
+            .iter()
+            .find(|s| s.name.eq_ignore_ascii_case(name))
+            .cloned()
     }
 
     /// `-s`, else `defaultserver`, else the first of the configuration.
     pub fn default_server(&self) -> Option<Arc<VirtualServer>> {
-        let named = self.options.default_server.clone().or_else(|| self.settings().defaultserver.clone());
-        named.and_then(|n| self.server(&n)).or_else(|| self.servers().first().cloned())
+        let named = self
+            .options
+            .default_server
+            .clone()
+            .or_else(|| self.settings().defaultserver.clone());
+        named
+            .and_then(|n| self.server(&n))
+            .or_else(|| self.servers().first().cloned())
     }
 
     pub fn phase(&self) -> Phase {
@@ -158,15 +170,18 @@ impl Process {
 
     /// Directory of temporary files.
     pub fn tmpdir(&self) -> PathBuf {
-        self.settings().tmpdir.as_ref().map_or_else(std::env::temp_dir, PathBuf::from)
+        self.settings()
+            .tmpdir
+            .as_ref()
+            .map_or_else(std::env::temp_dir, PathBuf::from)
     }
 
     /// `home`, absolute; the current directory when it is not configured.
     pub fn home(&self) -> PathBuf {
-        self.settings()
-            .home
-            .as_ref()
-            .map_or_else(|| std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")), PathBuf::from)
+        self.settings().home.as_ref().map_or_else(
+            || std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
+            PathBuf::from,
+        )
     }
 
     /// `logdir`, absolute.

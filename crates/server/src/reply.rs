@@ -44,26 +44,44 @@ pub fn unix_now() -> i64 {
 }
 
 /// A complete notice page: the answer where no script gives one.
-pub fn notice_response(server: &Arc<VirtualServer>, driver: &DriverEntry, status: u16, text: &str) -> Response {
+pub fn notice_response(
+    server: &Arc<VirtualServer>,
+    driver: &DriverEntry,
+    status: u16,
+    text: &str,
+) -> Response {
     let title = http::response::reason(status);
     let mut head = ResponseHead::new(status).with("content-type", "text/html; charset=utf-8");
     dress(&mut head.headers, server, driver);
     let page = notice_page(server, status, title, text);
-    if server.settings.compressenable && page.len() as u64 >= server.settings.compressminsize.get() {
+    if server.settings.compressenable && page.len() as u64 >= server.settings.compressminsize.get()
+    {
         // Pages of this kind are not compressed, but those of the same URL that answer otherwise may be.
         head.headers.put("vary", "accept-encoding");
     }
-    Response { head, content: Content::Bytes(Bytes::from(page)), close: None, on_sent: None }
+    Response {
+        head,
+        content: Content::Bytes(Bytes::from(page)),
+        close: None,
+        on_sent: None,
+    }
 }
 
 /// The built-in HTML of a notice, padded to `errorminsize` so that old browsers show it.
 pub fn notice_page(server: &VirtualServer, status: u16, title: &str, text: &str) -> String {
     let title = http::html::quote(title);
-    let heading = if status >= 400 { format!("{status} {title}") } else { title.to_string() };
+    let heading = if status >= 400 {
+        format!("{status} {title}")
+    } else {
+        title.to_string()
+    };
     let signature = if server.settings.stealthmode || !server.settings.noticedetail {
         String::new()
     } else {
-        format!("<p class=\"signature\">{}</p>\n", crate::identity::server_header())
+        format!(
+            "<p class=\"signature\">{}</p>\n",
+            crate::identity::server_header()
+        )
     };
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

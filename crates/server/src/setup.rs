@@ -12,7 +12,9 @@ use crate::pool::Pool;
 use crate::process::Process;
 use crate::route::Constraints;
 use crate::script::{self, Library};
-use crate::settings::{FastpathSettings, GlobalFastpathSettings, ServerSettings, TclSettings, VhostSettings};
+use crate::settings::{
+    FastpathSettings, GlobalFastpathSettings, ServerSettings, TclSettings, VhostSettings,
+};
 use crate::vserver::{Parts, VirtualServer};
 
 /// Makes the servers of `ns/servers` and gives the modules of all of them, global ones first. Without any server
@@ -28,7 +30,11 @@ pub fn servers(process: &Arc<Process>) -> Result<Vec<Configured>, String> {
             .section("ns/servers")
             .map(|s| s.params.iter().map(|p| p.key.clone()).collect())
             .unwrap_or_default();
-        if listed.is_empty() { vec!["default".to_owned()] } else { listed }
+        if listed.is_empty() {
+            vec!["default".to_owned()]
+        } else {
+            listed
+        }
     };
     let mut made = Vec::new();
     for name in &names {
@@ -40,7 +46,10 @@ pub fn servers(process: &Arc<Process>) -> Result<Vec<Configured>, String> {
     if let Some(wanted) = &process.options.default_server
         && !names.iter().any(|n| n.eq_ignore_ascii_case(wanted))
     {
-        return Err(format!("-s {wanted}: no such server; ns/servers has {}", names.join(", ")));
+        return Err(format!(
+            "-s {wanted}: no such server; ns/servers has {}",
+            names.join(", ")
+        ));
     }
     process.set_servers(made);
     let config = process.config.read();
@@ -98,7 +107,9 @@ fn library_of(process: &Process, server: &VirtualServer, configured: &[Configure
         }
         seen.push(entry.name.clone());
         for base in std::iter::once(&shared_dir).chain(&private) {
-            library.directories.push((Some(entry.name.clone()), base.join(&entry.name)));
+            library
+                .directories
+                .push((Some(entry.name.clone()), base.join(&entry.name)));
         }
     }
     library
@@ -107,7 +118,11 @@ fn library_of(process: &Process, server: &VirtualServer, configured: &[Configure
 fn server(process: &Arc<Process>, name: &str) -> Result<Arc<VirtualServer>, String> {
     let config = process.config.read();
     let section = |below: &str| {
-        let full = if below.is_empty() { format!("ns/server/{name}") } else { format!("ns/server/{name}/{below}") };
+        let full = if below.is_empty() {
+            format!("ns/server/{name}")
+        } else {
+            format!("ns/server/{name}/{below}")
+        };
         config.section_or_empty(&full)
     };
     let settings = ServerSettings::read(&section("")).map_err(|p| problems(&p))?;
@@ -117,12 +132,19 @@ fn server(process: &Arc<Process>, name: &str) -> Result<Arc<VirtualServer>, Stri
     let global_section = config.section_or_empty("ns/fastpath");
     let global = GlobalFastpathSettings::read(&global_section).map_err(|p| problems(&p))?;
 
-    let root_text = own.serverdir.clone().filter(|s| !s.is_empty()).unwrap_or_else(|| settings.serverdir.clone());
+    let root_text = own
+        .serverdir
+        .clone()
+        .filter(|s| !s.is_empty())
+        .unwrap_or_else(|| settings.serverdir.clone());
     let root = absolute(&process.home(), &root_text);
     let pages = absolute(&root, &own.pagedir);
     let fastpath = fastpath(process, &settings, &own, &global, &pages);
     let error_pages = redirects(&section("redirects"))?;
-    let extra_headers = pairs(settings.extraheaders.as_deref(), &format!("ns/server/{name}"))?;
+    let extra_headers = pairs(
+        settings.extraheaders.as_deref(),
+        &format!("ns/server/{name}"),
+    )?;
     let parts = Parts {
         settings,
         tcl,
@@ -136,16 +158,27 @@ fn server(process: &Arc<Process>, name: &str) -> Result<Arc<VirtualServer>, Stri
     };
     let made = VirtualServer::new(name, parts, process);
     for method in ["GET", "HEAD", "POST"] {
-        made.routes.set(method, "/", false, Constraints::default(), Arc::new(Handler::Fastpath));
+        made.routes.set(
+            method,
+            "/",
+            false,
+            Constraints::default(),
+            Arc::new(Handler::Fastpath),
+        );
     }
     let mut pools = vec![Pool::new("default", pool_settings(&section(""))?, &made)];
     for p in &section("pools").params {
-        pools.push(Pool::new(&p.key, pool_settings(&section(&format!("pool/{}", p.key)))?, &made));
+        pools.push(Pool::new(
+            &p.key,
+            pool_settings(&section(&format!("pool/{}", p.key)))?,
+            &made,
+        ));
     }
     made.set_pools(pools);
     for pool in &made.pools()[1..] {
         for map in &pool.settings.map {
-            map_pool(&made, pool, map).map_err(|e| format!("ns/server/{name}/pool/{}: {e}", pool.name))?;
+            map_pool(&made, pool, map)
+                .map_err(|e| format!("ns/server/{name}/pool/{}: {e}", pool.name))?;
         }
     }
     Ok(made)
@@ -161,13 +194,19 @@ pub fn map_pool(server: &VirtualServer, pool: &Arc<Pool>, spec: &str) -> Result<
         [url] => ("GET", url.as_str(), None),
         [method, url] => (method.as_str(), url.as_str(), None),
         [method, url, constraints] => (method.as_str(), url.as_str(), Some(constraints.as_str())),
-        _ => return Err(format!("invalid mapping \"{spec}\": must be METHOD URL ?constraints?")),
+        _ => {
+            return Err(format!(
+                "invalid mapping \"{spec}\": must be METHOD URL ?constraints?"
+            ));
+        }
     };
     let constraints = match constraints {
         Some(text) => Constraints::parse(&tcl_words(text)?, text)?,
         None => Constraints::default(),
     };
-    server.pool_map.set(method, url, false, constraints, Arc::clone(pool));
+    server
+        .pool_map
+        .set(method, url, false, constraints, Arc::clone(pool));
     Ok(())
 }
 
@@ -176,7 +215,11 @@ fn tcl_words(text: &str) -> Result<Vec<String>, String> {
 }
 
 fn absolute(base: &Path, path: &str) -> PathBuf {
-    if path.is_empty() { base.to_owned() } else { base.join(path) }
+    if path.is_empty() {
+        base.to_owned()
+    } else {
+        base.join(path)
+    }
 }
 
 fn redirects(section: &crate::config::Section) -> Result<HashMap<u16, String>, String> {
@@ -187,7 +230,12 @@ fn redirects(section: &crate::config::Section) -> Result<HashMap<u16, String>, S
             .parse()
             .ok()
             .filter(|s| (300..600).contains(s))
-            .ok_or_else(|| format!("{}: section {}: \"{}\" is not a status code", p.place, section.name, p.key))?;
+            .ok_or_else(|| {
+                format!(
+                    "{}: section {}: \"{}\" is not a status code",
+                    p.place, section.name, p.key
+                )
+            })?;
         pages.entry(status).or_insert_with(|| p.value.clone());
     }
     Ok(pages)
@@ -198,17 +246,27 @@ fn redirects(section: &crate::config::Section) -> Result<HashMap<u16, String>, S
 /// # Errors
 /// It is no list, or has an odd number of elements.
 pub fn pairs(list: Option<&str>, section: &str) -> Result<Vec<(String, String)>, String> {
-    let Some(list) = list else { return Ok(Vec::new()) };
-    let words = tcl_words(list).map_err(|e| format!("section {section}, parameter extraheaders: {e}"))?;
+    let Some(list) = list else {
+        return Ok(Vec::new());
+    };
+    let words =
+        tcl_words(list).map_err(|e| format!("section {section}, parameter extraheaders: {e}"))?;
     if words.len() % 2 != 0 {
-        return Err(format!("section {section}, parameter extraheaders: \"{list}\" is not a list of names and values"));
+        return Err(format!(
+            "section {section}, parameter extraheaders: \"{list}\" is not a list of names and values"
+        ));
     }
-    Ok(words.chunks_exact(2).map(|w| (w[0].clone(), w[1].clone())).collect())
+    Ok(words
+        .chunks_exact(2)
+        .map(|w| (w[0].clone(), w[1].clone()))
+        .collect())
 }
 
 fn mime_types(process: &Process) {
     let config = process.config.read();
-    let Some(section) = config.section("ns/mimetypes") else { return };
+    let Some(section) = config.section("ns/mimetypes") else {
+        return;
+    };
     let mut types = http::mime::Types::default();
     for p in &section.params {
         match p.key.to_ascii_lowercase().as_str() {
@@ -234,8 +292,15 @@ fn fastpath(
     };
     let given = |o: &Option<String>| o.as_ref().is_some_and(|p| !p.is_empty());
     let mime = Arc::clone(&process.mime.read());
-    let mut config = FastpathConfig::new(pages, Arc::new(move |name: &str| mime.guess(name).to_owned()));
-    config.directory_files = own.directoryfile.split_whitespace().map(str::to_owned).collect();
+    let mut config = FastpathConfig::new(
+        pages,
+        Arc::new(move |name: &str| mime.guess(name).to_owned()),
+    );
+    config.directory_files = own
+        .directoryfile
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect();
     config.directory_handler = given(&own.directoryproc) || given(&own.directoryadp);
     config.listing = listing;
     config.hide_dot_files = own.hidedotfiles;
@@ -245,7 +310,10 @@ fn fastpath(
     config.check_modified_since = settings.checkmodifiedsince;
     config.etag = own.etag;
     let cache = global.cache.then(|| {
-        process.extensions.get_or(|| FileCache::new(global.cachemaxsize.get(), global.cachemaxentry.get()).checking_every(global.cachecheck))
+        process.extensions.get_or(|| {
+            FileCache::new(global.cachemaxsize.get(), global.cachemaxentry.get())
+                .checking_every(global.cachecheck)
+        })
     });
     Fastpath::new(config, cache)
 }

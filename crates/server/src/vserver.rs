@@ -104,7 +104,13 @@ impl VirtualServer {
     pub fn new(name: &str, parts: Parts, process: &Arc<Process>) -> Arc<Self> {
         Arc::new(VirtualServer {
             name: name.to_owned(),
-            realm: RwLock::new(parts.settings.realm.clone().unwrap_or_else(|| name.to_owned())),
+            realm: RwLock::new(
+                parts
+                    .settings
+                    .realm
+                    .clone()
+                    .unwrap_or_else(|| name.to_owned()),
+            ),
             nsv: shared::nsv::Store::new(name, parts.tcl.nsvbuckets.as_usize()),
             settings: parts.settings,
             tcl: parts.tcl,
@@ -131,17 +137,25 @@ impl VirtualServer {
 
     /// The process this server belongs to.
     pub fn process(&self) -> Arc<Process> {
-        self.process.upgrade().expect("servers are owned by the process")
+        self.process
+            .upgrade()
+            .expect("servers are owned by the process")
     }
 
     /// Whether somebody decides about requests before their handlers run.
     pub fn has_authorities(&self) -> bool {
-        self.extensions.find::<crate::script::Authorities>().is_some_and(|a| !a.0.read().is_empty())
+        self.extensions
+            .find::<crate::script::Authorities>()
+            .is_some_and(|a| !a.0.read().is_empty())
     }
 
     /// Whether a URL stands for a file of the page directory, without a script's translation.
     pub fn plain_files(&self, url: &str) -> bool {
-        !crate::script::vhost::by_host(self) && self.url_to_file.get("x", url, None).is_none_or(|u| matches!(*u, UrlToFile::Default))
+        !crate::script::vhost::by_host(self)
+            && self
+                .url_to_file
+                .get("x", url, None)
+                .is_none_or(|u| matches!(*u, UrlToFile::Default))
     }
 
     /// Set once at start: the default pool first.
@@ -158,12 +172,18 @@ impl VirtualServer {
     }
 
     pub fn pool(&self, name: &str) -> Option<&Arc<Pool>> {
-        self.pools().iter().find(|p| p.name == name || (name.is_empty() && p.name == "default"))
+        self.pools()
+            .iter()
+            .find(|p| p.name == name || (name.is_empty() && p.name == "default"))
     }
 
     /// The configuration section of this server, or one below it: `section("tcl")` is `ns/server/S/tcl`.
     pub fn section(&self, below: &str) -> String {
-        if below.is_empty() { format!("ns/server/{}", self.name) } else { format!("ns/server/{}/{below}", self.name) }
+        if below.is_empty() {
+            format!("ns/server/{}", self.name)
+        } else {
+            format!("ns/server/{}/{below}", self.name)
+        }
     }
 
     /// A path relative to the server's root, made absolute.
@@ -179,12 +199,16 @@ impl VirtualServer {
 
     /// Charset of URLs and query data.
     pub fn url_charset(&self) -> String {
-        self.settings.urlcharset.clone().unwrap_or_else(|| self.process().settings().urlcharset.clone())
+        self.settings
+            .urlcharset
+            .clone()
+            .unwrap_or_else(|| self.process().settings().urlcharset.clone())
     }
 
     /// Charset tried for form data that is not valid in the URL charset.
     pub fn form_fallback_charset(&self) -> Option<String> {
         let own = self.settings.formfallbackcharset.clone();
-        own.or_else(|| self.process().settings().formfallbackcharset.clone()).filter(|c| !c.is_empty())
+        own.or_else(|| self.process().settings().formfallbackcharset.clone())
+            .filter(|c| !c.is_empty())
     }
 }

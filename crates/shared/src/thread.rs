@@ -88,7 +88,9 @@ impl Builder {
             .chars()
             .filter(|c| *c != '\0')
             .collect();
-        let builder = std::thread::Builder::new().name(short).stack_size(self.stack.unwrap_or(STACK));
+        let builder = std::thread::Builder::new()
+            .name(short)
+            .stack_size(self.stack.unwrap_or(STACK));
         builder.spawn(move || {
             register(Info {
                 name: self.name.into(),

@@ -107,7 +107,15 @@ params! {
 
 /// Reads the section and binds the sockets.
 fn prepare(loading: &Loading<'_>) -> Result<(), String> {
-    bind(loading, Kind { module: "nssock", scheme: "http", port: 80, tls: None })
+    bind(
+        loading,
+        Kind {
+            module: "nssock",
+            scheme: "http",
+            port: 80,
+            tls: None,
+        },
+    )
 }
 
 /// What distinguishes a driver for TLS from one without.
@@ -134,7 +142,10 @@ pub fn bind(loading: &Loading<'_>, kind: Kind) -> Result<(), String> {
         module: kind.module,
         scheme: kind.scheme,
         default_port: kind.port,
-        hostname: settings.hostname.clone().unwrap_or_else(|| own_name(&settings)),
+        hostname: settings
+            .hostname
+            .clone()
+            .unwrap_or_else(|| own_name(&settings)),
         location: settings.location.clone(),
         extra_headers: server::setup::pairs(settings.extraheaders.as_deref(), &loading.section)?,
         config,

@@ -33,14 +33,29 @@ params! {
 }
 
 fn prepare(loading: &Loading<'_>) -> Result<(), String> {
-    let settings = Settings::read(&loading.config())
-        .map_err(|p| p.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+    let settings = Settings::read(&loading.config()).map_err(|p| {
+        p.iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("\n")
+    })?;
     let path = |p: &String| -> PathBuf { loading.process.home().join(Path::new(p)) };
     let Some(certificate) = settings.certificate.as_ref().map(path) else {
-        return Err(format!("section {}: parameter certificate is missing", loading.section));
+        return Err(format!(
+            "section {}: parameter certificate is missing",
+            loading.section
+        ));
     };
     let key = settings.key.as_ref().map(path);
     let tls = net::tls::server_config(&certificate, key.as_deref())
         .map_err(|e| format!("section {}: {e}", loading.section))?;
-    nssock::bind(loading, nssock::Kind { module: "nsssl", scheme: "https", port: 443, tls: Some(tls) })
+    nssock::bind(
+        loading,
+        nssock::Kind {
+            module: "nsssl",
+            scheme: "https",
+            port: 443,
+            tls: Some(tls),
+        },
+    )
 }

@@ -150,7 +150,12 @@ impl FileCache {
 }
 
 impl State {
-    fn find(&mut self, path: &Path, current: &FileState, check: Option<Duration>) -> Option<Loaded> {
+    fn find(
+        &mut self,
+        path: &Path,
+        current: &FileState,
+        check: Option<Duration>,
+    ) -> Option<Loaded> {
         let some = self.entries.len() as u64 / 4;
         let Some(entry) = self.entries.get_mut(path.as_os_str()) else {
             self.stats.misses += 1;

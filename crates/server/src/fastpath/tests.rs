@@ -563,7 +563,11 @@ fn the_cache_notices_changes_and_keeps_its_budget() {
     assert_eq!(cache.stats().entries, 1);
     fs::remove_file(site.config.pagedir.join("digits.txt")).unwrap();
     assert_eq!(site.get("GET", "/digits.txt", &[]).0, 404);
-    assert_eq!(cache.stats().entries, 0, "the descriptor of a file that is gone is closed");
+    assert_eq!(
+        cache.stats().entries,
+        0,
+        "the descriptor of a file that is gone is closed"
+    );
 }
 
 #[test]

@@ -185,7 +185,8 @@ impl Conn {
     }
 
     fn terms(&self) -> net::Terms {
-        self.pool.terms(self.rate_limit.get(), self.client_data.borrow().as_deref())
+        self.pool
+            .terms(self.rate_limit.get(), self.client_data.borrow().as_deref())
     }
 
     /// An error page answers with the status of the error, not with its own 200.

@@ -489,7 +489,11 @@ pub(super) fn cleanup(interp: &Interp, context: &Rc<Context>) {
     for hook in &context.process.scripting.on_cleanup {
         hook(interp, context);
     }
-    if let Some(cleanups) = context.server.as_ref().and_then(|s| s.extensions.find::<crate::module::Cleanups>()) {
+    if let Some(cleanups) = context
+        .server
+        .as_ref()
+        .and_then(|s| s.extensions.find::<crate::module::Cleanups>())
+    {
         let acts = cleanups.0.read().clone();
         for act in acts {
             act(interp, context);
@@ -514,7 +518,10 @@ pub(super) fn cleanup(interp: &Interp, context: &Rc<Context>) {
 }
 
 fn globals(interp: &Interp) -> Vec<String> {
-    list_of(interp, |words| &words.globals).iter().map(Obj::text).collect()
+    list_of(interp, |words| &words.globals)
+        .iter()
+        .map(Obj::text)
+        .collect()
 }
 
 /// Commands that are called after every request, as values that keep what Tcl found under their names.
@@ -532,7 +539,11 @@ fn list_of(interp: &Interp, which: impl FnOnce(&Words) -> &[Obj; 1]) -> Vec<Obj>
         interp.set_data(Rc::clone(&words));
         words
     });
-    interp.call_global(which(&words)).ok().and_then(|n| n.elements().ok()).unwrap_or_default()
+    interp
+        .call_global(which(&words))
+        .ok()
+        .and_then(|n| n.elements().ok())
+        .unwrap_or_default()
 }
 
 /// Variables of Tcl itself, some of which come into being late.

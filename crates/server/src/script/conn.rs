@@ -111,7 +111,17 @@ pub struct Conn {
 
 impl Conn {
     pub(crate) fn new(walk: Walk) -> Rc<Conn> {
-        let Walk { mut request, reply, server, pool, driver, target, stamps, counted, .. } = walk;
+        let Walk {
+            mut request,
+            reply,
+            server,
+            pool,
+            driver,
+            target,
+            stamps,
+            counted,
+            ..
+        } = walk;
         let headers = std::mem::replace(&mut request.head.headers, Set::unnamed());
         let method = request.head.method.clone();
         let mut output = Set::new_nocase("outputheaders");
@@ -208,7 +218,10 @@ impl Conn {
         if self.progress.get() == Progress::Done {
             return false;
         }
-        self.reply.borrow().as_ref().map_or_else(|| self.stream.borrow().is_some(), Reply::is_connected)
+        self.reply
+            .borrow()
+            .as_ref()
+            .map_or_else(|| self.stream.borrow().is_some(), Reply::is_connected)
     }
 
     /// Whether something was sent or promised already.
@@ -219,19 +232,27 @@ impl Conn {
     /// State of a command family for this request, made on first use.
     pub fn local<T: Default + 'static>(&self) -> Rc<T> {
         let mut local = self.local.borrow_mut();
-        let any = local.entry(TypeId::of::<T>()).or_insert_with(|| Rc::new(T::default()) as Rc<dyn Any>);
-        Rc::clone(any).downcast::<T>().unwrap_or_else(|_| unreachable!("stored under the id of its type"))
+        let any = local
+            .entry(TypeId::of::<T>())
+            .or_insert_with(|| Rc::new(T::default()) as Rc<dyn Any>);
+        Rc::clone(any)
+            .downcast::<T>()
+            .unwrap_or_else(|_| unreachable!("stored under the id of its type"))
     }
 
     /// Runs `work` with what context constraints are compared with.
     pub fn with_context<R>(&self, work: impl FnOnce(&dyn crate::route::Context) -> R) -> R {
         let headers = self.headers.borrow();
-        work(&crate::route::RequestContext { headers: &headers, peer: self.request.peer.ip() })
+        work(&crate::route::RequestContext {
+            headers: &headers,
+            peer: self.request.peer.ip(),
+        })
     }
 
     /// `http://host:port`, as the client addressed us, else as the driver is configured.
     pub fn location(&self) -> String {
-        self.driver.location(self.header("host").as_deref(), self.request.local.port())
+        self.driver
+            .location(self.header("host").as_deref(), self.request.local.port())
     }
 }
 

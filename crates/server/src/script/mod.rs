@@ -23,21 +23,29 @@ mod sets;
 mod startup;
 mod text;
 mod threads;
-pub mod vhost;
 mod traces;
+pub mod vhost;
 
-pub use authority::Authorities;
 pub use answer::AnswerError;
+pub use authority::Authorities;
 pub use birth::{Library, create_interp, eval_into_blueprint, save_blueprint, update};
 pub use blueprint::Blueprint;
 pub use conn::{Conn, Form, FormFile, Progress};
-pub use pages::{finish as finish_file, internal_redirect, registered_file, serve as serve_url, tcl_page, url_to_file};
-pub use runner::{Runner, Verdict, connection_thread, plain_notice, return_notice, return_status, run_handler, send};
+pub use pages::{
+    finish as finish_file, internal_redirect, registered_file, serve as serve_url, tcl_page,
+    url_to_file,
+};
+pub use runner::{
+    Runner, Verdict, connection_thread, plain_notice, return_notice, return_status, run_handler,
+    send,
+};
 pub use sets::{SetRef, SetTable};
-pub use startup::{build, eval_initcmds, list_words, read_configuration, source_initfile, tcl_version};
+pub use startup::{
+    build, eval_initcmds, list_words, read_configuration, source_initfile, tcl_version,
+};
 pub use text::Coder;
-pub use traces::{InterpMoment, InterpTraces, run_traces};
 pub use threads::{forget_interps, in_thread, report, with_interp};
+pub use traces::{InterpMoment, InterpTraces, run_traces};
 
 /// What the program plugs into scripting; `server` itself knows no command.
 #[derive(Default)]
@@ -112,7 +120,9 @@ impl Context {
     /// # Panics
     /// The interpreter was not made by this crate.
     pub fn of(interp: &Interp) -> Rc<Context> {
-        interp.data::<Context>().expect("every interpreter of the server gets its context at birth")
+        interp
+            .data::<Context>()
+            .expect("every interpreter of the server gets its context at birth")
     }
 
     /// The connection a handler, filter or page is working on.
@@ -130,7 +140,9 @@ impl Context {
     /// # Panics
     /// In the interpreter that reads the configuration, which has no commands that ask.
     pub fn server(&self) -> &Arc<VirtualServer> {
-        self.server.as_ref().expect("commands that need a server are not in the configuration interpreter")
+        self.server
+            .as_ref()
+            .expect("commands that need a server are not in the configuration interpreter")
     }
 }
 

@@ -22,7 +22,10 @@ pub fn serve(interp: &Interp, conn: &Rc<Conn>, url: &str) -> Outcome<()> {
     let method = conn.method.borrow().clone();
     let now = crate::reply::unix_now();
     let file = url_to_file(interp, conn, url)?;
-    let mut head = http::RequestHead { method: method.clone(), ..conn.request.head.clone() };
+    let mut head = http::RequestHead {
+        method: method.clone(),
+        ..conn.request.head.clone()
+    };
     head.headers = conn.headers.borrow().clone();
     let fastpath = &conn.server.fastpath;
     let answer = match file {
@@ -70,14 +73,20 @@ pub fn url_to_file(interp: &Interp, conn: &Conn, url: &str) -> Outcome<Option<St
         return Ok(None);
     }
     let root = vhost::page_root(interp, &conn.server, conn.header("host").as_deref())?;
-    Ok(Some(vhost::file_below(&root, url).to_string_lossy().into_owned()))
+    Ok(Some(
+        vhost::file_below(&root, url).to_string_lossy().into_owned(),
+    ))
 }
 
 /// What a script registered with `ns_register_url2file` says about a URL.
 ///
 /// # Errors
 /// The script's.
-pub fn registered_file(interp: &Interp, server: &VirtualServer, url: &str) -> Outcome<Option<String>> {
+pub fn registered_file(
+    interp: &Interp,
+    server: &VirtualServer,
+    url: &str,
+) -> Outcome<Option<String>> {
     match server.url_to_file.get("x", url, None).as_deref() {
         Some(UrlToFile::Script(script)) => script.translate(interp, url).map(Some),
         Some(UrlToFile::Default) | None => Ok(None),
@@ -95,8 +104,12 @@ pub fn internal_redirect(interp: &Interp, conn: &Rc<Conn>, location: &str) -> Ou
         return super::runner::plain_notice(interp, conn, 500);
     }
     conn.redirects.set(depth);
-    let parsed = http::target::parse("GET", location)
-        .map_err(|r| Exit::from(TclError::new(format!("invalid redirect target \"{location}\": {}", r.reason))))?;
+    let parsed = http::target::parse("GET", location).map_err(|r| {
+        Exit::from(TclError::new(format!(
+            "invalid redirect target \"{location}\": {}",
+            r.reason
+        )))
+    })?;
     {
         let mut target = conn.target.borrow_mut();
         target.path = parsed.path;
@@ -127,10 +140,17 @@ pub fn tcl_page(interp: &Interp, conn: &Rc<Conn>, file: Option<&str>) -> Outcome
             None => conn.server.fastpath.url2file(&url),
         },
     };
-    let Some(path) = path.filter(|p| p.is_file()) else { return return_status(interp, conn, 404) };
+    let Some(path) = path.filter(|p| p.is_file()) else {
+        return return_status(interp, conn, 404);
+    };
     match interp.source(&path, None) {
         Ok(_) | Err(Exit::Return(_)) => {}
-        Err(e) if e.as_error().is_some_and(|e| e.code().starts_with("NS_TIMEOUT")) => return Err(e),
+        Err(e)
+            if e.as_error()
+                .is_some_and(|e| e.code().starts_with("NS_TIMEOUT")) =>
+        {
+            return Err(e);
+        }
         Err(e) => super::report(interp, &format!("page {}, {url}", path.display()), e),
     }
     if !conn.has_answered() {

@@ -72,7 +72,12 @@ impl Runner {
     /// Runs the filters of a stage that concern the request, until one objects.
     pub fn filters(&self, conn: &Rc<Conn>, stage: Stage) -> Verdict {
         let found = conn.with_context(|c| {
-            self.server.filters.matching(stage, &conn.method.borrow(), &conn.target.borrow().path, c)
+            self.server.filters.matching(
+                stage,
+                &conn.method.borrow(),
+                &conn.target.borrow().path,
+                c,
+            )
         });
         for filter in found {
             self.interp.allow_exceptions();

@@ -20,12 +20,18 @@ pub fn read_configuration(process: &Arc<Process>, files: &[PathBuf]) -> Result<(
     interp.set_data(std::rc::Rc::clone(&context));
     synopsis::register_all(&interp, &process.scripting.config_tables);
     for (name, text) in &process.scripting.config_library {
-        interp.eval_global(text).map_err(|e| format!("built-in library, {name}: {}", text_of(&interp, &e)))?;
+        interp
+            .eval_global(text)
+            .map_err(|e| format!("built-in library, {name}: {}", text_of(&interp, &e)))?;
     }
     for file in files {
         let absolute = std::path::absolute(file).unwrap_or_else(|_| file.clone());
         if let Err(e) = interp.source(&absolute, Some("utf-8")) {
-            return Err(format!("configuration {}: {}", file.display(), text_of(&interp, &e)));
+            return Err(format!(
+                "configuration {}: {}",
+                file.display(),
+                text_of(&interp, &e)
+            ));
         }
     }
     Ok(())
@@ -49,7 +55,10 @@ pub fn source_initfile(server: &Arc<VirtualServer>, file: &Path) {
         Err(e) => return shared::error!("initfile {}: {e}", file.display()),
     };
     if text.contains("NaviServer") || text.contains("AOLserver") {
-        return shared::notice!("initfile {}: the reference's own, its work is built in; skipped", file.display());
+        return shared::notice!(
+            "initfile {}: the reference's own, its work is built in; skipped",
+            file.display()
+        );
     }
     let script = Obj::list(["source", &file.to_string_lossy()].map(Obj::from));
     if let Err(e) = birth::eval_into_blueprint(server, &script) {
@@ -95,7 +104,11 @@ fn text_of(interp: &Interp, exit: &Exit) -> String {
         Exit::Error(e) if !e.info().is_empty() => e.info().to_owned(),
         Exit::Error(e) => {
             let info = interp.error_info();
-            if info.is_empty() { e.message().to_owned() } else { info }
+            if info.is_empty() {
+                e.message().to_owned()
+            } else {
+                info
+            }
         }
         _ => "ended with an unexpected return code".to_owned(),
     }

@@ -66,7 +66,9 @@ impl Conn {
     pub fn text_type(&self, content_type: &str) -> (String, Coder) {
         let charset = self.charset();
         TYPES.with_borrow_mut(|types| {
-            let known = types.iter().find(|known| *known.given == *content_type && *known.charset == *charset);
+            let known = types
+                .iter()
+                .find(|known| *known.given == *content_type && *known.charset == *charset);
             if let Some(known) = known {
                 return (known.complete.clone(), known.coder.clone());
             }
@@ -75,7 +77,12 @@ impl Conn {
                 types.remove(0);
             }
             let (given, complete) = (content_type.into(), complete);
-            types.push(TextType { given, charset: charset.into(), complete: complete.clone(), coder: coder.clone() });
+            types.push(TextType {
+                given,
+                charset: charset.into(),
+                complete: complete.clone(),
+                coder: coder.clone(),
+            });
             (complete, coder)
         })
     }
