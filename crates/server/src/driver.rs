@@ -71,7 +71,10 @@ impl DriverEntry {
     /// Adds a host; `host` may carry a port.
     pub fn add_host(&self, host: &str, server: &Arc<VirtualServer>) {
         let host = host.trim().trim_end_matches('.').to_ascii_lowercase();
-        self.hosts.write().entry(host).or_insert_with(|| Arc::clone(server));
+        self.hosts
+            .write()
+            .entry(host)
+            .or_insert_with(|| Arc::clone(server));
         HOSTS.fetch_add(1, Ordering::Release);
     }
 
@@ -84,24 +87,39 @@ impl DriverEntry {
     /// requests of a server name the same few hosts.
     pub fn server_of(&self, host: &str, port: u16) -> Arc<VirtualServer> {
         LATELY.with_borrow_mut(|lately| {
-            let here = (std::ptr::from_ref(self) as usize, HOSTS.load(Ordering::Acquire), port);
-            if let Some(known) = lately.iter().find(|known| known.key == here && *known.host == *host) {
-                if let Some(server) = known.server.upgrade() {
-                    return server;
-                }
+            let here = (
+                std::ptr::from_ref(self) as usize,
+                HOSTS.load(Ordering::Acquire),
+                port,
+            );
+            if let Some(server) = lately
+                .iter()
+                .find(|known| known.key == here && *known.host == *host)
+                .and_then(|known| known.server.upgrade())
+            {
+                return server;
             }
             let server = self.server_for(Some(host), port);
             if lately.len() >= MOST_LATELY {
                 lately.remove(0);
             }
-            lately.push(Known { key: here, host: host.into(), server: Arc::downgrade(&server) });
+            lately.push(Known {
+                key: here,
+                host: host.into(),
+                server: Arc::downgrade(&server),
+            });
             server
         })
     }
 
     /// `(host, server)` for `ns_server hosts` and `ns_driver`.
     pub fn hosts(&self) -> Vec<(String, Arc<VirtualServer>)> {
-        let mut all: Vec<_> = self.hosts.read().iter().map(|(h, s)| (h.clone(), Arc::clone(s))).collect();
+        let mut all: Vec<_> = self
+            .hosts
+            .read()
+            .iter()
+            .map(|(h, s)| (h.clone(), Arc::clone(s)))
+            .collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all
     }
@@ -109,7 +127,9 @@ impl DriverEntry {
     /// The server that answers for a `Host` value on a port: an unknown host, or a port that is not ours, is the
     /// default server's.
     pub fn server_for(&self, host: Option<&str>, port: u16) -> Arc<VirtualServer> {
-        let Some(host) = host else { return self.default_server() };
+        let Some(host) = host else {
+            return self.default_server();
+        };
         let (name, given) = match http::host::parse(host) {
             Ok(h) => (http::host::bracketed(&h.host).to_ascii_lowercase(), h.port),
             Err(_) => return self.default_server(),
@@ -133,7 +153,9 @@ impl DriverEntry {
         if let Some(s) = self.default.read().as_ref() {
             return Arc::clone(s);
         }
-        self.process().default_server().expect("drivers start after the servers are made")
+        self.process()
+            .default_server()
+            .expect("drivers start after the servers are made")
     }
 
     /// What absolute URLs begin with: the configured location, else the host the client named if it is one of ours (or
@@ -142,17 +164,23 @@ impl DriverEntry {
         if let Some(l) = &self.configured_location {
             return l.clone();
         }
-        let parsed = host.filter(|h| !h.is_empty() && http::host::check(h).is_ok()).and_then(|h| http::host::parse(h).ok());
+        let parsed = host
+            .filter(|h| !h.is_empty() && http::host::check(h).is_ok())
+            .and_then(|h| http::host::parse(h).ok());
         let hosts = self.hosts.read();
         if let Some(parsed) = parsed {
             let name = http::host::bracketed(&parsed.host).to_ascii_lowercase();
             let name = name.trim_end_matches('.');
             match parsed.port {
-                Some(given) if hosts.is_empty() || hosts.contains_key(&format!("{name}:{given}")) => {
+                Some(given)
+                    if hosts.is_empty() || hosts.contains_key(&format!("{name}:{given}")) =>
+                {
                     return self.url(name, given);
                 }
                 None if hosts.is_empty() => return self.url(name, self.default_port),
-                None if hosts.contains_key(&format!("{name}:{port}")) => return self.url(name, port),
+                None if hosts.contains_key(&format!("{name}:{port}")) => {
+                    return self.url(name, port);
+                }
                 _ if hosts.contains_key(name) => return self.url(name, port),
                 _ => {}
             }
@@ -169,7 +197,9 @@ impl DriverEntry {
     }
 
     pub fn process(&self) -> Arc<Process> {
-        self.process.upgrade().expect("drivers are owned by the process")
+        self.process
+            .upgrade()
+            .expect("drivers are owned by the process")
     }
 
     /// Addresses that are bound.
@@ -177,7 +207,11 @@ impl DriverEntry {
         if let Some(bound) = self.bound.lock().as_ref() {
             return bound.addresses().to_vec();
         }
-        self.running.read().as_ref().map(|d| d.listener().addresses().to_vec()).unwrap_or_default()
+        self.running
+            .read()
+            .as_ref()
+            .map(|d| d.listener().addresses().to_vec())
+            .unwrap_or_default()
     }
 
     /// Begins to accept.
@@ -185,8 +219,12 @@ impl DriverEntry {
     /// # Errors
     /// Threads or runtimes cannot be made.
     pub fn start(self: &Arc<Self>) -> std::io::Result<()> {
-        let Some(bound) = self.bound.lock().take() else { return Ok(()) };
-        let driver = bound.start(Arc::new(Front { entry: Arc::clone(self) }))?;
+        let Some(bound) = self.bound.lock().take() else {
+            return Ok(());
+        };
+        let driver = bound.start(Arc::new(Front {
+            entry: Arc::clone(self),
+        }))?;
         *self.running.write() = Some(Arc::new(driver));
         Ok(())
     }
@@ -227,7 +265,12 @@ impl Application for Front {
         crate::request::submit_waiting();
     }
 
-    fn refuse(&self, refusal: &Refusal, head: Option<&RequestHead>, _listener: &Listener) -> Response {
+    fn refuse(
+        &self,
+        refusal: &Refusal,
+        head: Option<&RequestHead>,
+        _listener: &Listener,
+    ) -> Response {
         let port = self.entry.addresses().first().map_or(0, SocketAddr::port);
         let host = head.and_then(|h| h.headers.iget("host"));
         let server = self.entry.server_for(host, port);

@@ -134,18 +134,32 @@ pub fn arrive(driver: &Arc<DriverEntry>, exchange: Exchange) {
     };
     Stats::add(&server.stats.requests, 1);
     Stats::add(&server.stats.received, request.body.len());
-    let context = RequestContext { headers: &request.head.headers, peer: request.peer.ip() };
+    let context = RequestContext {
+        headers: &request.head.headers,
+        peer: request.peer.ip(),
+    };
     let method = request.head.method.as_str();
     let handler = dispatch::proxy_of(&server, method, &target)
         .or_else(|| server.routes.get(method, &target.path, Some(&context)));
     let pool = server.pool_map.get(method, &target.path, Some(&context));
     let pool = pool.unwrap_or_else(|| Arc::clone(server.default_pool()));
-    let guarded = server.filters.concern(method, &target.path, &context) || server.has_authorities();
+    let guarded =
+        server.filters.concern(method, &target.path, &context) || server.has_authorities();
     let stamps = Stamps::new(&request.times);
     let counted = crate::limits::count(&server, method, &target.path, request.body.len(), &context);
     let excess = counted.as_ref().err().copied();
     let counted = counted.unwrap_or_default();
-    let mut walk = Walk { request, reply, server, pool, driver: Arc::clone(driver), target, handler, stamps, counted };
+    let mut walk = Walk {
+        request,
+        reply,
+        server,
+        pool,
+        driver: Arc::clone(driver),
+        target,
+        handler,
+        stamps,
+        counted,
+    };
     if let Some(excess) = excess {
         return dispatch::excess(walk, excess);
     }
@@ -174,6 +188,8 @@ const TOGETHER: usize = 16;
 /// processor from the driver, to sleep again before the second is there.
 #[derive(Default)]
 struct Waiting {
+    // Boxed where they are made: the pool's queue moves boxes, and a walk is large.
+    #[allow(clippy::vec_box)]
     walks: Vec<Box<Walk>>,
     /// This thread says when it is through; others hand over at once.
     rests: bool,
