@@ -8,8 +8,8 @@ use parking_lot::RwLock;
 use synopsis::{Call, Int, Rest, choice, commands};
 use tcl::{Exit, Obj, Outcome, TclError};
 
+use crate::kinds::ServerArg;
 use crate::kinds::context;
-use crate::server::ServerArg;
 
 mod parseargs;
 

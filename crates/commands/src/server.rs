@@ -8,10 +8,10 @@ use ::server::pool::Pool;
 use ::server::process::Phase;
 use ::server::route::{Listed, Unset};
 use ::server::vserver::VirtualServer;
-use synopsis::{Call, FromObj, Int, Kind, Label, choice, commands};
-use tcl::{Exit, Obj, Outcome, TclError};
+use synopsis::{Call, Int, choice, commands};
+use tcl::{Exit, Obj, Outcome};
 
-use crate::kinds::context;
+use crate::kinds::{ServerArg, context};
 
 mod state;
 
@@ -143,21 +143,6 @@ commands! { SERVER(call):
 choice! {
     /// Which charset `ns_server charset` is about.
     pub enum Charset { Output = "output", Url = "url", Formfallback = "formfallback" }
-}
-
-/// A virtual server by its name.
-pub struct ServerArg(pub Arc<VirtualServer>);
-
-impl FromObj for ServerArg {
-    const KIND: Kind = Kind::Value("server");
-
-    fn from_obj(call: &Call<'_>, _label: Label, value: &Obj) -> Result<Self, Exit> {
-        let name = value.text();
-        let found = context(call).process.server(&name);
-        found
-            .map(ServerArg)
-            .ok_or_else(|| TclError::new(format!("invalid server: '{name}'")).into())
-    }
 }
 
 /// What a subcommand is about.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 
@@ -19,7 +19,7 @@ pub struct Start {
     pub options: Options,
     pub scripting: Scripting,
     pub modules: &'static [Module],
-    /// Reads the configuration in an interpreter.
+    /// User, group and root to change to once the sockets are bound.
     pub user: Option<String>,
     pub group: Option<String>,
     pub root: Option<PathBuf>,
@@ -304,6 +304,3 @@ fn opening(process: &Process) -> String {
         process.home().display()
     )
 }
-
-/// How long the end may take at most when nothing was configured.
-pub const DEFAULT_SHUTDOWN: Duration = Duration::from_secs(20);
